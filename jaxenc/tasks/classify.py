@@ -59,6 +59,11 @@ class Classify(TextTask[Classified]):
         """The names of the classes, in the order of the logits."""
         return labels.classes(self.labels)
 
+    @property
+    def shown(self) -> Mapping[str, str]:
+        """See `Task.shown`: of two classes, `f1` is that of the second one."""
+        return {"f1": f"f1 of {self.classes[1]!r}"} if len(self.classes) == 2 else {}
+
     def example(self, record: Record, name: str, part: str, labelled: bool) -> Classified:
         """See `TextTask.example`."""
         texts, label = tuple(map(record.text, self.text)), record.name(self.label)

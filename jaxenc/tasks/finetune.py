@@ -1,5 +1,6 @@
 """Fine-tunes a model on a task with one or several seeds: the implementation of `jaxenc finetune` and `jaxenc.finetune`."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -47,19 +48,33 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     if barriers.is_primary():
         print(*tuning.notes, sep="\n", file=sys.stderr)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
-    refuse_other_tuning(tuning, tuple(directories.values()))
+    kept = results.of_others(workdir, directories)
+    if kept and barriers.is_primary():
+        names = ", ".join(str(one.seed) for one in kept)
+        print(f"finetune: seeds that ran before stay in {results.NAME}: {names}", file=sys.stderr)
+    refuse_other_tuning(tuning, (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept)))
     done: list[Outcome] = []
     for seed, directory in directories.items():
         outcome = _seed(tuning, seed, directory)
         if outcome is None:
-            return Results(tuning.task.metric, tuple(done), preempted=True)
+            return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
         done.append(outcome)
-        found = Results(tuning.task.metric, tuple(done))
+        found = _together(tuning, kept, done)
         if barriers.is_primary():
             with user_errors(workdir / results.NAME, ADVICE):
                 workdir.mkdir(parents=True, exist_ok=True)  # missing if the first seed diverged at once
                 write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
     return found
+
+
+def _together(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) -> Results:
+    """The results of the seeds of this run and of those that it keeps, by seed."""
+    return Results(tuning.task.metric, tuple(sorted((*kept, *done), key=lambda one: one.seed)), shown=tuning.task.shown)
+
+
+def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> str:
+    step = max(steps(directory / "checkpoints"), default=0)
+    return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
 
 def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:

@@ -67,6 +67,11 @@ class Task(abc.ABC, Generic[E]):
         return ()
 
     @property
+    def shown(self) -> Mapping[str, str]:
+        """{score: what a table calls it} where its name does not say of what it is, such as {"f1": "f1 of 'good'"}."""
+        return {}
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that `of_record` requires, `A|B` for either; if all of them may be numbers, a table without a header is accepted.
         () if that depends on the record."""
