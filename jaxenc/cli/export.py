@@ -8,8 +8,13 @@ from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
+from jaxenc.tasks.tag import Tag
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
+
+FIRST_PIECES = (
+    'words are tagged by their first pieces: pipeline("token-classification", aggregation_strategy="first") reads them, "simple" does not'
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,4 +39,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"export: {model.tokenizer.only_here}", file=sys.stderr)
     for folder, name in hf.save(out, model, args.dtype).items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
+    if isinstance(model.task, Tag):
+        print(f"export: {FIRST_PIECES}", file=sys.stderr)
     return 0
