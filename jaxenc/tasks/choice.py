@@ -30,6 +30,11 @@ class Chosen(Example):
     choices: tuple[str, ...]
     label: int = -1
 
+    @property
+    def right(self) -> int | None:
+        """See `Example.right`."""
+        return self.label if self.label >= 0 else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Choice(Task[Chosen]):

@@ -27,6 +27,11 @@ class Classified(TextExample):
 
     label: str = ""
 
+    @property
+    def right(self) -> str | None:
+        """See `Example.right`."""
+        return self.label or None
+
 
 @dataclasses.dataclass(frozen=True)
 class Classify(TextTask[Classified]):

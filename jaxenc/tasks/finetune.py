@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -134,17 +134,20 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split
         found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
     answers = tuning.task.answers(held.examples, held.features, found.predictions)
     if barriers.is_primary():
-        details = tuning.task.details(held.examples, held.features, found.predictions) if split == "test" else ()
+        details = tuning.task.details(held.examples, held.features, found.predictions)
         with user_errors(directory, ADVICE):
-            write_bytes(directory / f"{split}.jsonl", _lines(held, answers).encode())
+            write_bytes(directory / f"{split}.jsonl", _lines(held, answers, details).encode())
             for name, content in tuning.task.submission(answers, held.examples, details).items() if split == "test" else ():
                 (directory / "submission").mkdir(exist_ok=True)
                 write_bytes(directory / "submission" / name, content.encode())
 
 
-def _lines(split: Split, answers: Sequence[Any]) -> str:
-    pairs = zip(split.examples, answers, strict=True)
-    return "".join(json.dumps({"id": example.name, "answer": answer}, ensure_ascii=False) + "\n" for example, answer in pairs)
+def _lines(split: Split, answers: Sequence[Any], details: Sequence[Mapping[str, Any]]) -> str:
+    """A line of JSON per example: id, answer, the right answer as `label` where it is known, details."""
+    known = [{} if example.right is None else {"label": example.right} for example in split.examples]
+    rows = zip(split.examples, answers, known, details, strict=True)
+    written = ({"id": example.name, "answer": answer, **label, **more} for example, answer, label, more in rows)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written)
 
 
 def _remove_others(directory: pathlib.Path, kept: set[int]) -> None:

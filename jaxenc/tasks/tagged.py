@@ -30,6 +30,11 @@ class Tagged(Example):
     words: tuple[str, ...]
     tags: tuple[str, ...] = ()
 
+    @property
+    def right(self) -> list[str] | None:
+        """See `Example.right`."""
+        return list(self.tags) or None
+
 
 @dataclasses.dataclass(frozen=True)
 class Columns:

@@ -24,6 +24,11 @@ class Example:
     name: str
     where: str
 
+    @property
+    def right(self) -> Any:
+        """The right answer, a JSON value such as `Task.answers` gives, None where it is not known."""
+        return None
+
 
 E = TypeVar("E", bound=Example)
 

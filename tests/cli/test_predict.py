@@ -62,8 +62,11 @@ def test_the_answers_of_the_dev_file_are_those_of_fine_tuning(tuned: Path, tmp_p
         assert more or f"the best of 2 on the dev set, accuracy {max(scores):.4f}" in said.err
         found = lines(out.read_text())
         dev = lines((tuned / "runs" / f"seed_{seed}" / "dev.jsonl").read_text())
-        assert [{"id": one["id"], "answer": one["answer"]} for one in found] == dev and len(dev) == DEV
-        assert all(list(one["probabilities"]) == list(CLASSES) for one in found)
+        assert all(list(one["probabilities"]) == list(CLASSES) for one in found + dev)
+        labels = [one.pop("label") for one in dev]
+        close = [pytest.approx(one.pop("probabilities"), abs=1e-5) for one in dev]
+        assert [one.pop("probabilities") for one in found] == close and labels == [label for _, label in examples(DEV, 2)]
+        assert found == dev and len(dev) == DEV
 
 
 def test_every_kind_of_file_gives_the_same_answers(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
