@@ -8,6 +8,7 @@ from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
+from jaxenc.tasks import results
 from jaxenc.tasks.tag import Tag
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
@@ -19,6 +20,7 @@ FIRST_PIECES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
+    parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
     parser.add_argument("--to", choices=("hf", "allennlp"), default="hf", help=TO)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
@@ -28,7 +30,11 @@ def run(args: argparse.Namespace) -> int:
     """Loads and exports; prints the folder and how to open it. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    model = load.load(Path(args.model).expanduser())
+    folder = Path(args.model).expanduser()
+    where, why = results.kept(folder, args.seed)
+    model = load.load(where)
+    if where != folder:
+        print(f"export: {where}{f', {why}' if why else ''}", file=sys.stderr)
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")

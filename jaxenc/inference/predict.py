@@ -18,7 +18,7 @@ from jaxenc.errors import UserError
 from jaxenc.inference.inputs import compiled_length, power_of_two
 from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.records import OR, Record
+from jaxenc.tasks.records import ANY_FIELD, OR, Record
 from jaxenc.tasks.task import Example, Task
 from jaxenc.tasks.texts import TextTask
 from jaxenc.training.predict import concatenated
@@ -29,7 +29,7 @@ WINDOW = 64
 # What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
-    ("in the field of the task for it", "with --text"),
+    (ANY_FIELD, "with --text"),
 )
 
 

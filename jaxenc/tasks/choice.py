@@ -81,7 +81,8 @@ class Choice(Task[Chosen]):
         rows = records.of_split(files, split, self._texts, (self.label,), optional)
         singles = (single for record, _ in rows for single in self._unrolled(record))
         numbered = enumerate(itertools.islice(singles, files.limit(split) or None))
-        return [self._example(record, str(number), split != "test") for number, record in numbered]
+        with records.choosing(prompt=self.prompt, question=(self.question,), choices=self.choices, label=(self.label,)):
+            return [self._example(record, str(number), split != "test") for number, record in numbered]
 
     def fitted(self, train: Sequence[Chosen]) -> Self:
         """This task with the number of choices that the training examples have."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.processes import barriers
 from jaxenc.tasks import recipe, results
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.prepare import open_saved
@@ -29,22 +31,25 @@ def evaluate(
     models: Models = MODELS,
     predictions: bool = False,
     values: Mapping[str, Any] = types.MappingProxyType({}),
+    seed: int | None = None,
 ) -> Evaluation:
     """Evaluates a checkpoint of `workdir`: one of pretraining as `training.held_out.evaluate`, one of fine-tuning with the scores of its
     task on the dev set.
 
     workdir: after fine-tuning, the folder of all seeds, of which the best one is taken, or the run directory of one seed. step: 0 for the
-    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, is as in
-    `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
+    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. seed: which one of several that
+    were fine-tuned. Everything else, and what it raises, is as in `held_out.evaluate`; UserError also for examples that do not fit and if a
+    fine-tuning had no dev set.
     """
     folder = pathlib.Path(workdir)
-    kept, _ = results.kept(folder)
+    kept, why = results.kept(folder, seed)
     # Another step is one of the same seed.
-    seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
-    run_dir = seed if step else kept
+    run_dir = kept.parent.parent if step and kept.parent.name == "checkpoints" else kept
     if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
     path = held_out.found(run_dir, step)
+    if path != folder and barriers.is_primary():
+        print(f"evaluate: {path}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     tune = recipe.of_checkpoint(path)
     if "eval.rows" in values:
         fix = "leave it out, or name a shorter file with --data"

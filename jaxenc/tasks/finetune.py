@@ -44,9 +44,11 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     workdir = pathlib.Path(workdir)
     must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
+    if barriers.is_primary():
+        print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     tuning = open_task(tune, init_from)
     if barriers.is_primary():
-        print(*tuning.notes, sep="\n", file=sys.stderr)
+        print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
     kept = results.of_others(workdir, directories)
     if kept and barriers.is_primary():

@@ -78,6 +78,17 @@ class Tuning:
         return is_left(self.task, self.run)
 
     @property
+    def numbers(self) -> str:
+        """The hyper-parameters of a run, in a line."""
+        tune, run = self.tune, self.run
+        passes = f"{tune.train.steps * tune.train.batch / max(len(self.splits['train'].features), 1):.3g}" if tune.train.steps else ""
+        most = ", all that the model takes" if tune.train.length == run.model.positions else ""
+        return (
+            f"lr {tune.optim.lr:g}, {passes or f'{tune.train.epochs:g}'} epochs, batches of {tune.train.batch}, "
+            f"rows of up to {tune.train.length} tokens{most}: {run.train.steps:,} steps"
+        )
+
+    @property
     def notes(self) -> list[str]:
         """A line for each split, and what else a user should know about its rows."""
         lines = []

@@ -1,5 +1,6 @@
 """The settings of a fine-tuning run from a recipe, the family of the model and fields set by name."""
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
@@ -36,9 +37,19 @@ def to_json(tune: FineTune) -> bytes:
 
 def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:
     """`recipe` for one model: with the published hyper-parameters of the model's family, if the recipe asks for them, then with the fields
-    at the dotted paths of `values`. Raises UserError for an unknown field and for an invalid value."""
+    at the dotted paths of `values`. Rows are shortened to the positions of the model, with what the task says about their length, unless
+    `values` sets it. Raises UserError for an unknown field and for an invalid value."""
     recipe = recipe if isinstance(recipe, FineTune) else from_dict(recipe)
     task = values.get("published", recipe.published)
     numbers = {**published.numbers(model, task), "published": ""} if task else {}
     rest = {path: value for path, value in values.items() if path != "published"}
-    return from_dict(with_values(from_dict(with_values(recipe, numbers, KINDS)), rest, KINDS))
+    tune = changed(recipe, numbers)
+    if 0 < model.positions < tune.train.length and not tune.train.lengths:
+        train = dataclasses.replace(tune.train, length=model.positions)
+        tune = dataclasses.replace(tune, train=train, task=tune.task.within(model.positions))
+    return changed(tune, rest)
+
+
+def changed(tune: FineTune, values: Mapping[str, Any]) -> FineTune:
+    """`tune` with the fields at the dotted paths of `values`. Raises UserError as `from_dict`."""
+    return from_dict(with_values(tune, values, KINDS))

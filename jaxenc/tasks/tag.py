@@ -97,7 +97,8 @@ class Tag(Task[Tagged]):
                 found += self._columns.of_file(file, labelled, len(found))
                 continue
             read = records.read(file, columns[: 1 + labelled], columns[1 + labelled :], files)
-            found += self._columns.of_records(((record.where, record.values) for record in read), labelled, len(found))
+            with records.choosing(words=columns[:1], tags=columns[1:]):
+                found += self._columns.of_records(((record.where, record.values) for record in read), labelled, len(found))
         return found[: files.limit(split) or None]
 
     def fitted(self, train: Sequence[Tagged]) -> Self:

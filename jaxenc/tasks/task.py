@@ -98,6 +98,10 @@ class Task(abc.ABC, Generic[E]):
         are not the same classes."""
         return self
 
+    def within(self, length: int) -> Self:
+        """This task with settings that suit rows of so many tokens, fewer than it is published with."""
+        return self
+
     @abc.abstractmethod
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The heads that a model of this family is fine-tuned with, as published. Raises UserError for a family without them."""

@@ -82,7 +82,8 @@ class TextTask(Task[E]):
         scores.require()
         rows = itertools.islice(records.of_split(files, split, self.text, self.label_columns, self._ids), files.limit(split) or None)
         named = enumerate(rows)
-        found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
+        with records.choosing(text=self.text, **{"label" if self.label else "labels": self.label_columns}):
+            found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
         if self.double_unordered and split == "train":
             found += [dataclasses.replace(example, texts=example.texts[::-1]) for example in found]
         return found
