@@ -11,9 +11,10 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
-from jaxenc.tasks import recipe, results
+from jaxenc.tasks import TASKS, recipe, results
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.prepare import open_saved
+from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import held_out
 from jaxenc.training.held_out import Evaluation
@@ -32,14 +33,15 @@ def evaluate(
     predictions: bool = False,
     values: Mapping[str, Any] = types.MappingProxyType({}),
     seed: int | None = None,
+    tasks: Mapping[str, type[Task]] = TASKS,
 ) -> Evaluation:
     """Evaluates a checkpoint of `workdir`: one of pretraining as `training.held_out.evaluate`, one of fine-tuning with the scores of its
     task on the dev set.
 
     workdir: after fine-tuning, the folder of all seeds, of which the best one is taken, or the run directory of one seed. step: 0 for the
     checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. seed: which one of several that
-    were fine-tuned. Everything else, and what it raises, is as in `held_out.evaluate`; UserError also for examples that do not fit and if a
-    fine-tuning had no dev set.
+    were fine-tuned. tasks: as in `inference.load.load`. Everything else, and what it raises, is as in `held_out.evaluate`; UserError also
+    for examples that do not fit and if a fine-tuning had no dev set.
     """
     folder = pathlib.Path(workdir)
     kept, why = results.kept(folder, seed)
@@ -50,7 +52,7 @@ def evaluate(
     path = held_out.found(run_dir, step)
     if path != folder and barriers.is_primary():
         print(f"evaluate: {path}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
-    tune = recipe.of_checkpoint(path)
+    tune = recipe.of_checkpoint(path, tasks)
     if "eval.rows" in values:
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)

@@ -11,23 +11,26 @@ from jaxenc.checkpoint import migrate
 from jaxenc.families.contract import ModelConfig
 from jaxenc.files import read_json
 from jaxenc.tasks import TASKS, published
+from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.override import with_values
 
 # The file with these settings in the checkpoints of a fine-tuning run.
 RECORD = "task.json"
+Tasks = Mapping[str, type[Task]]
 KINDS: config.Tables = {"task": TASKS}
 
 
-def from_dict(data: Mapping[str, Any], where: str = "config") -> FineTune:
-    """The FineTune of a plain dict, such as the content of a task.json. Raises UserError as `config.from_dict`."""
-    return config.from_dict(FineTune, {name: value for name, value in data.items() if name != "format"}, where, KINDS)
+def from_dict(data: Mapping[str, Any], where: str = "config", tasks: Tasks = TASKS) -> FineTune:
+    """The FineTune of a plain dict, such as the content of a task.json. tasks: those that it may name. Raises UserError as
+    `config.from_dict`."""
+    return config.from_dict(FineTune, {name: value for name, value in data.items() if name != "format"}, where, {"task": tasks})
 
 
-def of_checkpoint(step_dir: pathlib.Path) -> FineTune | None:
+def of_checkpoint(step_dir: pathlib.Path, tasks: Tasks = TASKS) -> FineTune | None:
     """The settings of the fine-tuning run that wrote a checkpoint; None for a pretraining checkpoint. Raises UserError as `from_dict`."""
     path = step_dir / RECORD
-    return from_dict(read_json(path, "name another step"), str(path)) if path.is_file() else None
+    return from_dict(read_json(path, "name another step"), str(path), tasks) if path.is_file() else None
 
 
 def to_json(tune: FineTune) -> bytes:
