@@ -54,12 +54,12 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         must_be_new_file(args.out, "--out")
     where, why = results.kept(args.model, args.seed)
+    if where != args.model:
+        print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     model = load(where)
     if model.task is None:
         what = "it was not fine-tuned, so it has no task to predict"
         raise UserError(what, f"--model {args.model}", "fine-tune it first with `jaxenc finetune`")
-    if where != args.model:
-        print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr)
     predictor = model.predictor(args.truncation, tuple(args.text.split(",")) if args.text else ())
     count = shortened = 0
     with _output(args.out) as (stream, ascii_only):

@@ -124,7 +124,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
     """The answers to the examples of a file; see `Task.new_examples`, `unlabelled.read` and `Predictor.answers`. Every few seconds a line
     on stderr shows the progress. Raises UserError also for an encoding of a file in the task's own format."""
     started = last = time.monotonic()
-    done = 0
+    done = first = 0
     own = predictor.task.new_examples(name)
     if own and coding:
         raise UserError(
@@ -135,7 +135,11 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
         done, now = done + len(some.examples), time.monotonic()
         if now - last > EVERY:
             last = now
-            print(f"predict: {done:,} examples, {done / (now - started):,.0f} a second", file=sys.stderr)
+            # The first examples wait for the compilation, which is not their rate.
+            rate = f", {(done - first) / (now - started):,.0f} a second" if first else ""
+            print(f"predict: {done:,} examples{rate}", file=sys.stderr)
+        if not first:
+            first, started = done, now
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:

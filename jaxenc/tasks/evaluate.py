@@ -57,7 +57,10 @@ def evaluate(
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
     run = override(held_out.asked(of_checkpoint(path, models), values, "", batch, mesh), values, models)
-    return held_out.of_job(open_saved(_on(tune, data, path), run, path).job(run.train.seed, path), path, predictions)
+    tuning = open_saved(_on(tune, data, path), run, path)
+    if barriers.is_primary():
+        print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)
+    return held_out.of_job(tuning.job(run.train.seed, path), path, predictions)
 
 
 def _on(tune: FineTune, data: str | pathlib.Path, path: pathlib.Path) -> FineTune:

@@ -77,7 +77,9 @@ def test_commands_say_which_seed_they_take(tuned: Path, tmp_path: Path, capsys: 
         with mock.patch("jaxenc.tasks.evaluate.held_out.of_job") as job:
             job.return_value.step, job.return_value.numbers = 60, {}
             assert main(["evaluate", "--workdir", str(tuned / "runs"), *more]) == 0
-        assert capsys.readouterr().err == f"evaluate: {tuned}/runs/seed_{seed}/checkpoints/60{why}\n"
+        assert (
+            capsys.readouterr().err == f"evaluate: {tuned}/runs/seed_{seed}/checkpoints/60{why}\ndev: 103 examples\npreparing the model\n"
+        )
         assert main(["export", "--model", str(tuned / "runs"), "--out", str(tmp_path / str(seed)), *more]) == 0
         assert f"export: {tuned}/runs/seed_{seed}/checkpoints/60{why}\n" in capsys.readouterr().err
 
