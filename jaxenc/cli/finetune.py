@@ -12,13 +12,12 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.cli.parser import Parser
 from jaxenc.processes import barriers, cluster
-from jaxenc.tasks import published, recipe
+from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.results import quoted, table
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import of_checkpoint
 
-INIT_FROM = "--init-from"
 EXAMPLES = (
     """jaxenc finetune --config tasks/text --text review --label stars
 --config.data.train=train.tsv --config.data.dev=dev.tsv
@@ -32,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
     what = "a task such as tasks/text or tasks/glue:sst2, your own FILE.py, or a task.json; --config.FIELD=VALUE sets a field"
     parser.add_argument("--config", required=True, metavar="TASK", help=what)
     model = "the pretrained model: a run directory or one of its checkpoints"
-    parser.add_argument(INIT_FROM, required=True, metavar="DIR", help=model)
+    parser.add_argument("--init-from", required=True, metavar="DIR", help=model)
     where = "where to write seed_0, seed_1, ... and results.json; if it holds an unfinished run, that run is resumed"
     parser.add_argument("--workdir", required=True, type=pathlib.Path, metavar="DIR", help=where)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds, counted from train.seed (default: %(default)s)")
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     command continues. Raises UserError."""
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         # Reading the model's config creates arrays, so the processes must join first.
-        tune = resolve(args.config, args.init_from, INIT_FROM, args.overrides, columns(args))
+        tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary() and found.seeds:
             print(*table(found), quoted(found, args.workdir), sep="\n")
@@ -73,7 +72,4 @@ def resolve(config: str, model_folder: str, option: str, overrides: Sequence[str
     written = recipe.from_dict(cli_config.read(config), f"--config {config}")
     values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
     model = of_checkpoint(restore.find(pathlib.Path(model_folder), False, option)).model
-    tune = recipe.resolve(written, model, values)
-    if option == INIT_FROM and (task := values.get("published", written.published)) and barriers.is_primary():
-        print(f"finetune: hyper-parameters that are not set are those published for {task}: {published.of(model).source}", file=sys.stderr)
-    return tune
+    return recipe.resolve(written, model, values)

@@ -12,6 +12,7 @@ from jaxenc.cli.main import main
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks import recipe
 from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.squad_windows import WindowShape
@@ -45,13 +46,18 @@ def test_a_length_that_the_user_sets_is_kept(tuned: Path) -> None:
 
 def test_a_run_says_its_hyper_parameters(tuned: Path) -> None:
     tune = settings(tuned)
-    numbers = lambda **train: (
-        open_task(dataclasses.replace(tune, train=dataclasses.replace(tune.train, **train)), str(tuned / "pretrained")).numbers
-    )
+
+    def numbers(**train: object) -> str:
+        one = dataclasses.replace(tune, train=dataclasses.replace(tune.train, **train))
+        return open_task(one, str(tuned / "pretrained")).numbers
+
     assert numbers() == "lr 0.003, 6 epochs, batches of 16, rows of up to 20 tokens: 60 steps"
-    assert (
-        numbers(steps=15, length=32) == "lr 0.003, 1.5 epochs, batches of 16, rows of up to 32 tokens, all that the model takes: 15 steps"
-    )
+    rows = "rows of up to 32 tokens, all that the model takes"
+    assert numbers(steps=15, length=32) == f"lr 0.003, 1.5 epochs, batches of 16, {rows}: 15 steps"
+    tune = dataclasses.replace(tune, optim=OptimConfig(lr=1e-4, warmup=0))
+    source = "published: google-research/bert README.md, the 24 smaller models"
+    assert numbers(epochs=4.0, batch=32) == f"lr 0.0001, 4 epochs, batches of 32 ({source}), rows of up to 20 tokens: 20 steps"
+    assert "published" not in numbers(epochs=5.0, batch=32)
 
 
 def test_inspect_lists_the_fields_of_a_task(capsys: pytest.CaptureFixture) -> None:
