@@ -17,10 +17,13 @@ from jaxenc.training.held_out import check_place
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = "the run's directory, or its URL; of fine-tuning, also that of all seeds"
     parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
-    parser.add_argument("--step", type=int, default=0, help="which checkpoint (default: the newest that verifies)")
+    kept = "which checkpoint (default: the newest that verifies; of fine-tuning, the one that was kept)"
+    parser.add_argument("--step", type=int, default=0, help=kept)
+    seed = "which seed of a fine-tuning's work directory (default: the best on the dev set)"
+    parser.add_argument("--seed", type=int, metavar="N", help=seed)
     parser.epilog = f"--config.FIELD=VALUE sets a field that may change on a resume, such as --config.eval.rows=1000. {parser.epilog}"
-    other = "other data with the same tokenizer; of fine-tuning, another labelled file (default: the run's)"
-    parser.add_argument("--data", default="", metavar="DIR", help=other)
+    other = "another data folder with the same tokenizer; of fine-tuning, another labelled file (default: the run's, and its dev set)"
+    parser.add_argument("--data", default="", metavar="DIR|FILE", help=other)
     parser.add_argument("--batch", type=int, default=0, help="rows at a time; does not change the result")
     parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model (default: the run's)")
     predictions = "also write the heads' predictions for each row to this new file, with the row's number as `index`"
@@ -34,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
         values = cli_config.of_evaluation(args.overrides)
         if args.predictions:
             barriers.from_primary("place of predictions", lambda: check_place(args.predictions))
-        found = evaluate(args.workdir, args.step, args.data, args.batch, args.mesh, predictions=bool(args.predictions), values=values)
+        wanted = bool(args.predictions)
+        found = evaluate(args.workdir, args.step, args.data, args.batch, args.mesh, predictions=wanted, values=values, seed=args.seed)
         if barriers.is_primary():
             print(json.dumps(dict(flatten({"step": found.step, **found.numbers}))), flush=True)
         if args.predictions:

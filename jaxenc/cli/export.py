@@ -9,12 +9,20 @@ from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
+from jaxenc.storage import is_url
+from jaxenc.tasks import results
+from jaxenc.tasks.tag import Tag
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
+
+FIRST_PIECES = (
+    'words are tagged by their first pieces: pipeline("token-classification", aggregation_strategy="first") reads them, "simple" does not'
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
+    parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
     parser.add_argument("--to", choices=("hf", "allennlp"), default="hf", help=TO)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
@@ -24,7 +32,11 @@ def run(args: argparse.Namespace) -> int:
     """Loads and exports; prints the folder and how to open it. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    model = load.load(os.path.expanduser(args.model))
+    folder = os.path.expanduser(args.model)
+    where, why = results.kept(folder if is_url(folder) else Path(folder), args.seed)
+    model = load.load(where)
+    if str(where) != folder.rstrip("/"):
+        print(f"export: {where}{f', {why}' if why else ''}", file=sys.stderr)
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")
@@ -35,4 +47,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"export: {model.tokenizer.only_here}", file=sys.stderr)
     for folder, name in hf.save(out, model, args.dtype).items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
+    if isinstance(model.task, Tag):
+        print(f"export: {FIRST_PIECES}", file=sys.stderr)
     return 0

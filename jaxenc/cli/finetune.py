@@ -14,7 +14,7 @@ from jaxenc.cli.parser import Parser
 from jaxenc.processes import barriers, cluster
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
-from jaxenc.tasks.results import table
+from jaxenc.tasks.results import quoted, table
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import of_checkpoint
 
@@ -59,9 +59,10 @@ def run(args: argparse.Namespace) -> int:
         tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
-            print(*table(found), sep="\n")
+            if found.seeds:
+                print(*table(found), quoted(found, args.workdir), sep="\n")
             if found.preempted:
-                print(f"{args.workdir}: stopped: run the same command to continue", file=sys.stderr)
+                print(f"{args.workdir}: stopped in {found.stopped}; run the same command to continue", file=sys.stderr)
         if found.preempted:
             return PREEMPTED
         return 3 if found.failed == len(found.seeds) else 0

@@ -16,6 +16,8 @@ from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.tasks import recipe as tasks
+from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import memory
 from jaxenc.training import teacher as teachers
 from jaxenc.training.phases import Phase
@@ -36,6 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs, the size of the state, and the memory of a step, which compiles it.
     Allocates nothing. Raises UserError, as a run does, for what does not fit together."""
+    if args.fields and "task" in (data := cli_config.read(args.config)):
+        tune = tasks.from_dict(data, f"--config {args.config}")
+        print("\n".join(described(tasks.changed(tune, cli_config.parsed(tune, args.overrides, tasks.KINDS)))))
+        return 0
     recipe, vocabulary = cli_config.with_vocabulary(cli_config.resolve(args.config, args.overrides), args.overrides)
     if args.fields:
         print("\n".join(described(recipe)))
@@ -83,7 +89,7 @@ def _step(objective: Objective, recipe: Run, phase: Phase, first: Layout) -> str
     return f"a step takes {planned.total / 1e6:,.1f} MB of each device ({parts}): {verdict}"
 
 
-def described(recipe: Run) -> list[str]:
+def described(recipe: Run | FineTune) -> list[str]:
     """One line for each field: path=value, in the form of an override, and its meaning."""
     given = [(f"{path}={_text(value)}", meaning) for path, value, meaning in fields.listing(recipe)]
     return [f"{setting:<36}  {meaning}" for setting, meaning in given]

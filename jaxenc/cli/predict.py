@@ -33,7 +33,10 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     model = "the work directory of `jaxenc finetune`, the run directory of one seed, or one checkpoint"
     parser.add_argument("--model", required=True, metavar="DIR", help=model)
-    what = "a .txt file with one text per line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; - for standard input"
+    what = (
+        "a .txt file with one text per line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; for tags also a .conll or"
+        " .conllu file; - for standard input"
+    )
     parser.add_argument("--input", required=True, metavar="FILE", help=what)
     out = "file to write, one line of JSON per example (default: standard output)"
     parser.add_argument("--out", type=Path, metavar="FILE", help=out)
@@ -54,12 +57,12 @@ def run(args: argparse.Namespace) -> int:
     if args.out:
         must_be_new_file(args.out, "--out")
     where, why = results.kept(args.model, args.seed)
+    if str(where) != args.model.rstrip("/"):
+        print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     model = load(where)
     if model.task is None:
         what = "it was not fine-tuned, so it has no task to predict"
         raise UserError(what, f"--model {args.model}", "fine-tune it first with `jaxenc finetune`")
-    if str(where) != args.model.rstrip("/"):
-        print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr)
     predictor = model.predictor(args.truncation, tuple(args.text.split(",")) if args.text else ())
     count = shortened = 0
     with _output(args.out) as (stream, ascii_only):

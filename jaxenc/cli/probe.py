@@ -9,7 +9,7 @@ from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.inference.probe import lines, probe
 from jaxenc.processes import cluster
-from jaxenc.tasks.probe import ProbeSettings
+from jaxenc.tasks.probe import LARGEST, PASSES, SMALLEST, STEPS, ProbeSettings
 
 ALL = "all"
 READ = ("task.", "data.")  # the fields of a recipe that a probe reads
@@ -30,9 +30,9 @@ def add_arguments(parser: Parser) -> None:
     layers = "such as 0,3,6; 0 is the input of the first layer (default: %(default)s)"
     parser.add_argument("--layers", default=ALL, metavar="all|N,N", help=layers)
     parser.add_argument("--seeds", type=int, default=ProbeSettings.seeds, metavar="N", help="number of seeds (default: %(default)s)")
-    epochs = "passes over the training data (default: %(default)s)"
+    epochs = f"passes over the training data (default: {PASSES}, or more for {STEPS:,} steps)"
     parser.add_argument("--epochs", type=int, default=ProbeSettings.epochs, metavar="N", help=epochs)
-    batch = "words or texts per step (default: %(default)s)"
+    batch = f"words or texts per step (default: {SMALLEST} to {LARGEST}, by the amount of data)"
     parser.add_argument("--batch", type=int, default=ProbeSettings.batch, metavar="N", help=batch)
     parser.add_argument("--lr", type=float, default=ProbeSettings.lr, metavar="RATE", help="initial learning rate (default: %(default)s)")
     finetune.add_columns(parser)

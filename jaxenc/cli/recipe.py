@@ -69,7 +69,8 @@ def names() -> list[str]:
 def _load(name: str) -> Run:
     data = read(name)
     if "task" in data:
-        raise UserError("a fine-tuning recipe", f"--config {name}", "use it with `jaxenc finetune`")
+        fix = "use it with `jaxenc finetune`; `jaxenc inspect --fields` prints its fields"
+        raise UserError("a fine-tuning recipe", f"--config {name}", fix)
     try:
         return from_dict(data)
     except UserError as error:

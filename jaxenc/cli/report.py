@@ -4,7 +4,9 @@ import argparse
 import math
 import sys
 
+from jaxenc.tasks import results
 from jaxenc.training.curves import DIRECTION_LOSSES
+from jaxenc.training.record import METRICS
 from jaxenc.training.report import Report, report
 
 # Losses of the full softmax over the next token, whose exponential is the perplexity of the text.
@@ -17,7 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes report.png and prints a table of the last held-out numbers, and the count baselines of the run's data."""
+    """Writes report.png and prints a table of the last held-out numbers, and the count baselines of the run's data. Of a fine-tuning with
+    several seeds it prints their table, and how to see the curves of one."""
+    if (args.workdir / results.NAME).is_file() and not (args.workdir / METRICS).is_file():
+        found = results.Results.read(args.workdir / results.NAME)
+        print(*results.table(found), results.quoted(found, args.workdir), sep="\n")
+        print(f"curves:  jaxenc report --workdir {args.workdir / results.SEEDS.format(found.seeds[0].seed)}")
+        return 0
     show(report(args.workdir, with_baselines=not args.no_baselines))
     return 0
 

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from jaxenc.errors import UserError
 
 T = TypeVar("T")
+# Advice where a process that was spawned ends at once: it imports the script that started it, and would start processes again.
+GUARD = "fix it, and in a script of yours make this call under `if __name__ == '__main__':`"
 AHEAD = 3  # calls in progress for each worker
 MOST = 64  # workers that any machine may be asked for, and MOST_PER_CORE of each core of a larger one
 MOST_PER_CORE = 4
@@ -33,7 +35,8 @@ def pool(count: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield workers
         except (BrokenProcessPool, BrokenPipeError) as error:
-            raise UserError("a worker process died, most likely out of memory", fix="use fewer --workers") from error
+            fix = f"if it was killed, the machine ran out of memory: use fewer --workers; if an error is above, {GUARD}"
+            raise UserError("a worker process died", fix=fix) from error
         finally:
             workers.shutdown(cancel_futures=True)
 

@@ -52,13 +52,15 @@ def embed(
 
 
 def watched(found: Iterable[np.ndarray], what: str) -> Iterator[np.ndarray]:
-    """The items of `found`, with a line on stderr every five seconds that says how many there were."""
+    """The items of `found`, with a line on stderr every five seconds that says how many there were; the first ones, which wait for
+    the compilation, give no rate."""
     started = printed = time.monotonic()
     for number, item in enumerate(found, 1):
         yield item
         if time.monotonic() - printed > 5:
             printed = time.monotonic()
-            print(f"{what}: {number:,} sentences, {number / (printed - started):,.1f} a second", file=sys.stderr)
+            rate = f", {number / (printed - started):,.1f} a second" if number > 1 else ""
+            print(f"{what}: {number:,} sentence{'s' * (number > 1)}{rate}", file=sys.stderr)
 
 
 def chosen(layers: str, states: int) -> Mixed:

@@ -11,7 +11,8 @@ from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference.model import Model, objective_of
 from jaxenc.storage import is_url
-from jaxenc.tasks import recipe, results
+from jaxenc.tasks import TASKS, recipe, results
+from jaxenc.tasks.task import Task
 from jaxenc.training.run import of_checkpoint
 from jaxenc.training.state import parameters
 
@@ -22,14 +23,16 @@ def load(
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
     seed: int | None = None,
+    tasks: Mapping[str, type[Task]] = TASKS,
 ) -> Model:
     """Loads the model of a run directory (its newest checkpoint that verifies, or `step`), of one checkpoint's folder, or of a folder of
     `jaxenc finetune`, on one device. path: of that folder, or its URL: what is needed of it is then copied to this machine.
 
-    heads, models: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head and
-    `jaxenc.families.with_built_in(CONFIG)` for your own model. seed: of several that were fine-tuned, None for the best one on the dev set;
-    of a seed it is the checkpoint that fine-tuning kept (`tasks.results.kept`). It works for checkpoints of any mesh. Raises UserError when
-    there is no checkpoint, when it is damaged, and when it names a head or a kind of model that is not among these.
+    heads, models, tasks: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head,
+    `jaxenc.families.with_built_in(CONFIG)` for your own model, `jaxenc.tasks.with_built_in(TASK)` for your own task. seed: of
+    several that were fine-tuned, None for the best one on the dev set; of a seed it is the checkpoint that fine-tuning kept
+    (`tasks.results.kept`). It works for checkpoints of any mesh. Raises UserError when
+    there is no checkpoint, when it is damaged, and when it names a head, a model or a task that is not among these.
     """
     folder: str | pathlib.Path = path if is_url(path) else must_be_named(path, "the model")
     if step is None or seed is not None:
@@ -43,4 +46,4 @@ def load(
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
         raise UserError(f"its tokenizer has {sizes}", where, "use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
-    return Model(config, restore.restore_params(where, shapes), tokenizer, heads, recipe.of_checkpoint(where))
+    return Model(config, restore.restore_params(where, shapes), tokenizer, heads, recipe.of_checkpoint(where, tasks))

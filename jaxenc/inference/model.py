@@ -167,15 +167,17 @@ class Model:
         logits = np.asarray(self.compute("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
-    def predict(self, examples: Iterable[Any], truncation: str = "", batch: int = BATCH) -> list[Any]:
+    def predict(self, examples: Iterable[Any], truncation: str = "", batch: int = BATCH, details: bool = False) -> list[Any]:
         """The answer of a fine-tuned model to each of `examples`, in order: the name of a class, a score, or what its task answers.
 
         examples: texts; tuples of two texts, for a task of pairs; or dicts with the columns of the task. truncation: as in `predictor`.
-        batch: as in `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
+        batch: as in `Predictor.answers`. details: return dicts, {"answer": answer, "probabilities": {class: number}} for classes, with what
+        `jaxenc predict` writes for other tasks. Raises UserError for a pretrained model and for an example that the task does not read.
         """
         predictor = self.predictor(truncation)
         records = predict.of_values(predictor.task, examples)
-        return [answer for some in predictor.answers(records, batch) for answer in some.answers]
+        found = [pair for some in predictor.answers(records, batch) for pair in zip(some.answers, some.details, strict=True)]
+        return [{"answer": answer, **more} if details else answer for answer, more in found]
 
     def predictor(self, truncation: str = "", text: Sequence[str] = ()) -> Predictor:
         """What answers the model's task.

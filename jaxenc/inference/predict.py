@@ -18,7 +18,7 @@ from jaxenc.errors import UserError
 from jaxenc.inference.inputs import compiled_length, power_of_two
 from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.records import OR, Record
+from jaxenc.tasks.records import ANY_FIELD, OR, Record
 from jaxenc.tasks.task import Example, Task
 from jaxenc.tasks.texts import TextTask
 from jaxenc.training.predict import concatenated
@@ -29,7 +29,7 @@ WINDOW = 64
 # What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
-    ("in the field of the task for it", "with --text"),
+    (ANY_FIELD, "with --text"),
 )
 
 
@@ -62,8 +62,9 @@ class Predictor:
     fields: Mapping[str, Field]
     compute: Callable[[Batch], Mapping[str, Array]]
 
-    def answers(self, records: Iterable[Record], batch: int = BATCH) -> Iterator[Answered]:
-        """The answers to `records`, each once and in order, a part at a time; memory does not grow with their number.
+    def answers(self, records: Iterable[Record | Example], batch: int = BATCH) -> Iterator[Answered]:
+        """The answers to `records`, or to examples without labels, each once and in order, a part at a time; memory does not grow with
+        their number.
 
         batch: rows per batch; it changes numbers by rounding only. An example without an id is named by its number, from 0. Raises
         UserError for a record without the task's columns and for one that does not fit.
@@ -80,7 +81,9 @@ class Predictor:
                 fix = fix.replace(theirs, ours)
             raise type(error)(error.what, error.where, fix) from error
 
-    def _example(self, number: int, record: Record) -> Example:
+    def _example(self, number: int, record: Record | Example) -> Example:
+        if isinstance(record, Example):
+            return record
         example = self.task.of_record(record.values, record.where)
         return dataclasses.replace(example, name=str(number)) if example.name == record.where else example
 
@@ -118,16 +121,25 @@ class Predictor:
 
 
 def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "") -> Iterator[Answered]:
-    """The answers to the rows of a file; see `unlabelled.read` and `Predictor.answers`. Every few seconds a line on stderr shows the
-    progress."""
+    """The answers to the examples of a file; see `Task.new_examples`, `unlabelled.read` and `Predictor.answers`. Every few seconds a line
+    on stderr shows the progress. Raises UserError also for an encoding of a file in the task's own format."""
     started = last = time.monotonic()
-    done = 0
-    for some in predictor.answers(unlabelled.read(name, predictor.task.columns, coding), batch):
+    done = first = 0
+    own = predictor.task.new_examples(name)
+    if own and coding:
+        raise UserError(
+            "files of this kind are UTF-8 or UTF-16", f"--encoding {coding}", "leave it out, and convert the file if it is neither"
+        )
+    for some in predictor.answers(own or unlabelled.read(name, predictor.task.columns, coding), batch):
         yield some
         done, now = done + len(some.examples), time.monotonic()
         if now - last > EVERY:
             last = now
-            print(f"predict: {done:,} examples, {done / (now - started):,.0f} a second", file=sys.stderr)
+            # The first examples wait for the compilation, which is not their rate.
+            rate = f", {(done - first) / (now - started):,.0f} a second" if first else ""
+            print(f"predict: {done:,} examples{rate}", file=sys.stderr)
+        if not first:
+            first, started = done, now
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import statistics
+import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -50,11 +51,14 @@ class Probed:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """metric: of the dev set. units: {split: number of words or texts}. rows: one per layer, then the mix. baselines: {name: score}.
+    """metric: of the dev set. units: {split: number of words or texts}. steps, batch: of the training with each seed. rows: one per layer,
+    then the mix. baselines: {name: score}.
     shares: of each layer in the mix, one tuple per seed, each with the sum 1."""
 
     metric: str
     units: dict[str, int]
+    steps: int
+    batch: int
     rows: tuple[Probed, ...]
     baselines: dict[str, float]
     shares: tuple[tuple[float, ...], ...]
@@ -63,7 +67,15 @@ class Table:
         """The content of probe.json, apart from the settings."""
         rows = [{"layer": row.name, "mean": row.mean, "std": row.deviation, "scores": list(row.scores)} for row in self.rows]
         shares = [list(of_seed) for of_seed in self.shares]
-        return {"metric": self.metric, "units": self.units, "rows": rows, "baselines": self.baselines, "mix": shares}
+        return {
+            "metric": self.metric,
+            "units": self.units,
+            "steps": self.steps,
+            "batch": self.batch,
+            "rows": rows,
+            "baselines": self.baselines,
+            "mix": shares,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +100,7 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
     must_be_new(workdir, "--workdir")
     if missing := [split for split in ("train", "dev") if not tune.data.names(split)]:
         raise UserError(f"data.{missing[0]} is not set", fix=f"name its file with --config.data.{missing[0]}=FILE")
+    print(f"probe: opening {model}, and reading the examples", file=sys.stderr, flush=True)
     loaded = load(model)
     layers = settings.chosen(loaded.shape[0])
     found = {split: _examples(tune, split) for split in ("train", "dev")}
@@ -102,9 +115,12 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
             arrays = [word_features.write(loaded, one.words, file, pooled) for one, file in zip((train, dev), files, strict=True)]
             units = Units(arrays[0], np.array([number[label] for label in train.labels], np.int32))
             scale = probes.scale_of(units.features)
+            steps, batch = settings.training(len(units.labels))
+            passes = steps * batch / len(units.labels)
+            print(f"probe: training: {settings.seeds} seeds, {steps:,} steps of {batch} units ({passes:,.0f} passes)", file=sys.stderr)
             trained = [probes.fit(units, scale, len(number), settings, settings.seed + i) for i in range(settings.seeds)]
             answers = [probes.predict(layers, params, arrays[1], scale) for params in trained]
-        table = _table(task, layers, trained, [[_score(task, dev, row) for row in one] for one in answers], train, dev)
+        table = _table(task, layers, (steps, batch), trained, [[_score(task, dev, row) for row in one] for one in answers], train, dev)
         record = {"model": str(model), "task": dataclasses.asdict(task), **dataclasses.asdict(settings), **table.to_json()}
         write_bytes(workdir / NAME, (json.dumps(record, indent=1) + "\n").encode())
     return table
@@ -151,7 +167,13 @@ def _score_names(task: Task, split: _Split, names: Sequence[str]) -> float:
 
 
 def _table(
-    task: Task, layers: tuple[int, ...], trained: Sequence[Tree], scores: Sequence[Sequence[float]], train: _Split, dev: _Split
+    task: Task,
+    layers: tuple[int, ...],
+    training: tuple[int, int],
+    trained: Sequence[Tree],
+    scores: Sequence[Sequence[float]],
+    train: _Split,
+    dev: _Split,
 ) -> Table:
     """scores: for each seed, one per probe."""
     names = (*map(str, layers), MIX)
@@ -163,4 +185,4 @@ def _table(
         known = probes.by_word(flat[0], train.labels)
         baselines["by word"] = _score_names(task, dev, [known.get(word, likely) for word in flat[1]])
     shares = tuple(tuple(jax.nn.softmax(params["mix"]["weights"]).tolist()) for params in trained)
-    return Table(task.metric, {"train": len(train.labels), "dev": len(dev.labels)}, rows, baselines, shares)
+    return Table(task.metric, {"train": len(train.labels), "dev": len(dev.labels)}, *training, rows, baselines, shares)

@@ -30,6 +30,11 @@ class Chosen(Example):
     choices: tuple[str, ...]
     label: int = -1
 
+    @property
+    def right(self) -> int | None:
+        """See `Example.right`."""
+        return self.label if self.label >= 0 else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Choice(Task[Chosen]):
@@ -76,7 +81,8 @@ class Choice(Task[Chosen]):
         rows = records.of_split(files, split, self._texts, (self.label,), optional)
         singles = (single for record, _ in rows for single in self._unrolled(record))
         numbered = enumerate(itertools.islice(singles, files.limit(split) or None))
-        return [self._example(record, str(number), split != "test") for number, record in numbered]
+        with records.choosing(prompt=self.prompt, question=(self.question,), choices=self.choices, label=(self.label,)):
+            return [self._example(record, str(number), split != "test") for number, record in numbered]
 
     def fitted(self, train: Sequence[Chosen]) -> Self:
         """This task with the number of choices that the training examples have."""

@@ -27,6 +27,11 @@ class Classified(TextExample):
 
     label: str = ""
 
+    @property
+    def right(self) -> str | None:
+        """See `Example.right`."""
+        return self.label or None
+
 
 @dataclasses.dataclass(frozen=True)
 class Classify(TextTask[Classified]):
@@ -58,6 +63,11 @@ class Classify(TextTask[Classified]):
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the logits."""
         return labels.classes(self.labels)
+
+    @property
+    def shown(self) -> Mapping[str, str]:
+        """See `Task.shown`: of two classes, `f1` is that of the second one."""
+        return {"f1": f"f1 of {self.classes[1]!r}"} if len(self.classes) == 2 else {}
 
     def example(self, record: Record, name: str, part: str, labelled: bool) -> Classified:
         """See `TextTask.example`."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +12,10 @@ from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.storage import is_url
-from jaxenc.tasks import recipe, results
+from jaxenc.tasks import TASKS, recipe, results
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.prepare import open_saved
+from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import held_out
 from jaxenc.training.held_out import Evaluation
@@ -31,27 +33,35 @@ def evaluate(
     models: Models = MODELS,
     predictions: bool = False,
     values: Mapping[str, Any] = types.MappingProxyType({}),
+    seed: int | None = None,
+    tasks: Mapping[str, type[Task]] = TASKS,
 ) -> Evaluation:
     """Evaluates a checkpoint of `workdir`: one of pretraining as `training.held_out.evaluate`, one of fine-tuning with the scores of its
     task on the dev set.
 
     workdir: after fine-tuning, the folder of all seeds, of which the best one is taken, or the run directory of one seed. step: 0 for the
-    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, is as in
-    `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
+    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. seed: which one of several that
+    were fine-tuned. tasks: as in `inference.load.load`. Everything else, and what it raises, is as in `held_out.evaluate`; UserError also
+    for examples that do not fit and if a fine-tuning had no dev set.
     """
-    chosen = barriers.from_primary("kept checkpoint", lambda: str(results.kept(workdir)[0]))
+    chosen, why = barriers.from_primary("kept checkpoint", lambda: list(map(str, results.kept(workdir, seed))))
     kept = chosen if is_url(workdir) else pathlib.Path(chosen)
     # Another step is one of the same seed.
     run_dir = results.run_of(kept) if step else kept
     if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
     path = held_out.found(run_dir, step)
-    tune = recipe.of_checkpoint(path)
+    if (where := results.step_of(kept, int(path.name))) != workdir and barriers.is_primary():
+        print(f"evaluate: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
+    tune = recipe.of_checkpoint(path, tasks)
     if "eval.rows" in values:
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
     run = override(held_out.asked(of_checkpoint(path, models), values, "", batch, mesh), values, models)
-    return held_out.of_job(open_saved(_on(tune, data, path), run, path).job(run.train.seed, path), path, predictions)
+    tuning = open_saved(_on(tune, data, path), run, path)
+    if barriers.is_primary():
+        print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)
+    return held_out.of_job(tuning.job(run.train.seed, path), path, predictions)
 
 
 def _on(tune: FineTune, data: str | pathlib.Path, path: pathlib.Path) -> FineTune:

@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -46,11 +46,14 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     workdir = pathlib.Path(workdir)
     must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
+    if barriers.is_primary():
+        print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     tuning = open_task(tune, init_from)
     if barriers.is_primary():
-        print(*tuning.notes, sep="\n", file=sys.stderr)
+        print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
-    refuse_other_tuning(tuning, tuple(directories.values()))
+    kept = _kept(workdir, directories)
+    refuse_other_tuning(tuning, (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept)))
     refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
     with contextlib.ExitStack() as holding:
@@ -60,11 +63,30 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         for seed, directory in directories.items():
             outcome = _seed(tuning, seed, directory)
             if outcome is None:
-                return Results(tuning.task.metric, tuple(done), preempted=True)
+                return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)
-            found = Results(tuning.task.metric, tuple(done))
+            found = _together(tuning, kept, done)
             barriers.from_primary("results", lambda found=found: _write(workdir, found))
     return found
+
+
+def _kept(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
+    """The results of seeds that ran before and are none of `seeds`, as process 0 finds them; it says that they stay."""
+    kept = barriers.from_primary("kept seeds", lambda: [dataclasses.asdict(one) for one in results.of_others(workdir, seeds)])
+    if kept and barriers.is_primary():
+        names = ", ".join(str(one["seed"]) for one in kept)
+        print(f"finetune: seeds that ran before stay in {results.NAME}: {names}", file=sys.stderr)
+    return [Outcome(**one) for one in kept]
+
+
+def _together(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) -> Results:
+    """The results of the seeds of this run and of those that it keeps, by seed."""
+    return Results(tuning.task.metric, tuple(sorted((*kept, *done), key=lambda one: one.seed)), shown=tuning.task.shown)
+
+
+def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> str:
+    step = max(steps(directory / "checkpoints"), default=0)
+    return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
 
 def _write(workdir: pathlib.Path, found: Results) -> None:
@@ -134,9 +156,9 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split
 
     def write() -> None:
         answers = tuning.task.answers(one.examples, one.features, found.predictions)
-        details = tuning.task.details(one.examples, one.features, found.predictions) if split == "test" else ()
+        details = tuning.task.details(one.examples, one.features, found.predictions)
         with user_errors(directory, ADVICE):
-            write_bytes(directory / f"{split}.jsonl", _lines(one, answers).encode())
+            write_bytes(directory / f"{split}.jsonl", _lines(one, answers, details).encode())
             for name, content in tuning.task.submission(answers, one.examples, details).items() if split == "test" else ():
                 (directory / "submission").mkdir(exist_ok=True)
                 write_bytes(directory / "submission" / name, content.encode())
@@ -144,9 +166,12 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split
     barriers.from_primary(f"answers to {split}", write)
 
 
-def _lines(split: Split, answers: Sequence[Any]) -> str:
-    pairs = zip(split.examples, answers, strict=True)
-    return "".join(json.dumps({"id": example.name, "answer": answer}, ensure_ascii=False) + "\n" for example, answer in pairs)
+def _lines(split: Split, answers: Sequence[Any], details: Sequence[Mapping[str, Any]]) -> str:
+    """A line of JSON per example: id, answer, the right answer as `label` where it is known, details."""
+    known = [{} if example.right is None else {"label": example.right} for example in split.examples]
+    rows = zip(split.examples, answers, known, details, strict=True)
+    written = ({"id": example.name, "answer": answer, **label, **more} for example, answer, label, more in rows)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written)
 
 
 def _remove_others(directory: pathlib.Path, kept: set[int]) -> None:

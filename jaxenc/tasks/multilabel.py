@@ -27,6 +27,11 @@ class Labelled(TextExample):
 
     labels: tuple[str, ...] | None = None
 
+    @property
+    def right(self) -> list[str] | None:
+        """See `Example.right`."""
+        return None if self.labels is None else list(self.labels)
+
 
 @dataclasses.dataclass(frozen=True)
 class Multilabel(TextTask[Labelled]):
@@ -114,6 +119,10 @@ class Multilabel(TextTask[Labelled]):
         if found.shape != (len(examples), len(self.labels)):
             raise ValueError(f"predictions {found.shape} for {len(examples)} examples and {len(self.labels)} classes")
         return [[name for name, there in zip(self.classes, row, strict=True) if there] for row in (found > self.threshold).tolist()]
+
+    def details(self, examples: Sequence[Labelled], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+        """`probabilities`: of each class, independently of the others."""
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in predictions[HEAD].tolist()]
 
     def score(self, answers: Sequence[Any], examples: Sequence[Labelled]) -> dict[str, float]:
         """See `scores.multilabel`."""

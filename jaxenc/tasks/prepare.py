@@ -21,7 +21,7 @@ from jaxenc.families import MODELS
 from jaxenc.files import sha256, user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
-from jaxenc.tasks import recipe, rows
+from jaxenc.tasks import published, recipe, rows
 from jaxenc.tasks.framing import CHARACTERS, Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
@@ -76,6 +76,20 @@ class Tuning:
     def left(self) -> bool:
         """Whether rows are padded on the left."""
         return is_left(self.task, self.run)
+
+    @property
+    def numbers(self) -> str:
+        """The hyper-parameters of a run, in a line."""
+        tune, run = self.tune, self.run
+        passes = f"{tune.train.steps * tune.train.batch / max(len(self.splits['train'].features), 1):.3g}" if tune.train.steps else ""
+        given = {"optim.lr": tune.optim.lr, **{f"train.{name}": getattr(tune.train, name) for name in ("batch", "epochs", "steps")}}
+        source = published.source(run.model, given)
+        most = ", all that the model takes" if tune.train.length == run.model.positions else ""
+        return (
+            f"lr {tune.optim.lr:g}, {passes or f'{tune.train.epochs:g}'} epochs, batches of {tune.train.batch}"
+            f"{f' (published: {source})' if source else ''}, "
+            f"rows of up to {tune.train.length} tokens{most}: {run.train.steps:,} steps"
+        )
 
     @property
     def notes(self) -> list[str]:

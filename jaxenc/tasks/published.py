@@ -1,5 +1,6 @@
 """Hyper-parameters of fine-tuning as published, by family and task, with their sources."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -41,6 +42,14 @@ def numbers(model: ModelConfig, task: str) -> dict[str, Any]:
         raise UserError(f"published is {task!r}", fix=f"use {', '.join(KNOWN)}, or '' for the numbers of the recipe")
     recipe = of(model)
     return {**recipe.every, **(recipe.large if model.layers >= LARGE else {}), **recipe.tasks.get(task, {})}
+
+
+def source(model: ModelConfig, given: Numbers) -> str:
+    """Where the numbers `given` are published, for any task and the family of `model`; '' if they are not."""
+    with contextlib.suppress(UserError):
+        if any(all(numbers(model, task).get(path) == value for path, value in given.items()) for task in KNOWN):
+            return of(model).source
+    return ""
 
 
 def of(model: ModelConfig) -> Recipe:

@@ -1,5 +1,6 @@
 """Rows of labelled files: tables, JSON, Parquet and Arrow, datasets of tensorflow_datasets and of Hugging Face."""
 
+import contextlib
 import dataclasses
 import io
 import itertools
@@ -20,6 +21,8 @@ from jaxenc.tasks.row_files import Form, Row
 
 # Between the names that a column may have.
 OR = "|"
+# In advice, where only the task knows which field it is; the fields that are options of commands too.
+ANY_FIELD, OPTIONS = "in the field of the task for it", ("text", "label")
 _TABULAR = (".tsv", ".tab", ".txt", ".csv")
 # The readers' messages name options of `jaxenc data`; a task has these instead.
 _OPTIONS = (
@@ -109,6 +112,18 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files
         for option, ours in _OPTIONS:
             what, fix = what.replace(option, ours), fix.replace(option, ours)
         raise type(error)(what, error.where, fix) from error
+
+
+@contextlib.contextmanager
+def choosing(**fields: Sequence[str]) -> Iterator[None]:
+    """Within it, an error about a missing column names the field of the task that chooses the column, and its option if it has one. fields:
+    {field: its columns}."""
+    try:
+        yield
+    except UserError as error:
+        field = next((name for name, columns in fields.items() for one in columns if error.what == _lacks(one)), "")
+        named = f"with {f'--{field} or ' if field in OPTIONS else ''}task.{field}" if field else ANY_FIELD
+        raise type(error)(error.what, error.where, error.fix.replace(ANY_FIELD, named)) from error
 
 
 def of_split(
@@ -212,8 +227,11 @@ def _top_columns(names: Sequence[str], where: str, required: Sequence[str], opti
 
 def _missing(column: str, names: Sequence[str], where: str) -> UserError:
     shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    wanted = " or ".join(column.split(OR))
-    return UserError(f"has no column {wanted}", where, f"name one of its columns in the field of the task for it: {shown}")
+    return UserError(_lacks(column), where, f"name one of its columns {ANY_FIELD}: {shown}")
+
+
+def _lacks(column: str) -> str:
+    return f"has no column {' or '.join(column.split(OR))}"
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import newest_valid
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
-from jaxenc.tasks import recipe
+from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.prepare import START, Tuning
 from jaxenc.training import refusals
 from jaxenc.training.prepare import MANIFEST
@@ -30,7 +30,8 @@ def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path]) -> 
 
 
 def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> None:
-    saved, manifest, ours = recipe.of_checkpoint(step_dir), restore.read_json(step_dir, MANIFEST), tuning.facts
+    known = {**TASKS, tuning.task.kind: type(tuning.task)}
+    saved, manifest, ours = recipe.of_checkpoint(step_dir, known), restore.read_json(step_dir, MANIFEST), tuning.facts
     if saved is None:
         return
     if found := refusals.refused(config.to_dict(saved), config.to_dict(tuning.tune), MAY_CHANGE):

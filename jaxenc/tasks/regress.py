@@ -27,6 +27,11 @@ class Scored(TextExample):
 
     score: float | None = None
 
+    @property
+    def right(self) -> float | None:
+        """See `Example.right`."""
+        return self.score
+
 
 @dataclasses.dataclass(frozen=True)
 class Regress(TextTask[Scored]):

@@ -8,7 +8,7 @@ import math
 import pathlib
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from jaxenc import storage
@@ -59,11 +59,14 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-    """metric: the task's first metric. seeds: the result of each seed, in order. preempted: whether the last one was stopped early."""
+    """metric: the task's first metric. seeds: the result of each seed, in order. preempted: whether the last one was stopped early.
+    shown: {score: what a table calls it}, as of `Task.shown`. stopped: which seed was stopped and where, '' if none was."""
 
     metric: str
     seeds: tuple[Outcome, ...]
     preempted: bool = False
+    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    stopped: str = ""
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:
@@ -72,7 +75,7 @@ class Results:
         seeds = data.get("seeds")
         if not isinstance(data.get("metric"), str) or not isinstance(seeds, list) or not seeds:
             raise UserError("has no scores of seeds", path, AGAIN)
-        return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds))
+        return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds), shown=data.get("shown", {}))
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
@@ -98,7 +101,8 @@ class Results:
         """The content of results.json."""
         seeds = [dataclasses.asdict(one) for one in self.seeds]
         summary = {name: {key: None if math.isnan(value) else value for key, value in one.items()} for name, one in self.summary.items()}
-        return {"metric": self.metric, "summary": summary, "failed": self.failed, "seeds": seeds}
+        shown = {"shown": dict(self.shown)} if self.shown else {}
+        return {"metric": self.metric, **shown, "summary": summary, "failed": self.failed, "seeds": seeds}
 
 
 def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
@@ -169,8 +173,17 @@ def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:
         raise UserError("all of its seeds diverged", folder, "lower optim.lr and fine-tune into another folder")
     if (best := found.best) is None:
         return folder / SEEDS.format(done[0].seed), "the first seed; there was no dev set to choose by"
-    score = f"{found.metric} {best.scores[found.metric]:.4f}"
+    score = f"{found.shown.get(found.metric, found.metric)} {best.scores[found.metric]:.4f}"
     return folder / SEEDS.format(best.seed), f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
+
+
+def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
+    """The results in a work directory of seeds that are none of `seeds`: of those that finished, and of those that diverged. They stay in
+    results.json, since leaving out a seed would be selection by the result. Raises UserError for a damaged file."""
+    listed = Results.read(workdir / NAME).seeds if (workdir / NAME).is_file() else ()
+    found = {one.seed: one for one in listed if one.failed}
+    found |= {one.seed: one for one in map(Outcome.read, workdir.glob(f"{SEEDS.format('*')}/{RESULT}"))}
+    return [found[seed] for seed in sorted(found) if seed not in seeds]
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
@@ -184,11 +197,13 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def table(results: Results) -> list[str]:
-    """The lines that a terminal shows: the first SHOWN scores of every seed, `metric` before the others, then their summary."""
-    others = [name for name in results.summary if name not in (results.metric, DEGENERATE)]
+    """The lines that a terminal shows: the first SHOWN scores of every seed, `metric` before the others, then their summary. The
+    accuracy of a head is left out where it is the `accuracy` of every seed."""
+    others = [name for name in results.summary if name not in (results.metric, DEGENERATE) and not _is_twice(results, name)]
     names = ([results.metric] * (results.metric in results.summary) + others)[:SHOWN]
-    width = max([10, *(len(name) + 2 for name in names)])
-    lines = ["seed    step" + "".join(f"{name:>{width}}" for name in names)]
+    shown = [results.shown.get(name, name) for name in names]
+    width = max([10, *(len(name) + 2 for name in shown)])
+    lines = ["seed    step" + "".join(f"{name:>{width}}" for name in shown)]
     for one in results.seeds:
         numbers = "".join(f"{one.scores[name]:>{width}.4f}" for name in names if name in one.scores)
         note = f"  failed: {one.failed}" if one.failed else "  one answer for all" if one.scores.get(DEGENERATE) else ""
@@ -199,3 +214,17 @@ def table(results: Results) -> list[str]:
     if results.failed:
         lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")
     return lines
+
+
+def _is_twice(results: Results, name: str) -> bool:
+    done = [one.scores for one in results.seeds if not one.failed]
+    return name.endswith("_accuracy") and all(abs(scores[name] - scores.get("accuracy", math.inf)) < 1e-6 for scores in done)
+
+
+def quoted(results: Results, workdir: pathlib.Path) -> str:
+    """The last line of a fine-tuning: where the scores are, and which number to quote."""
+    where = f"results: {workdir / NAME}"
+    if results.metric not in results.summary:
+        return f"{where}; no dev set, so no scores" if results.failed < len(results.seeds) else where
+    count, metric = len(results.seeds) - results.failed, results.shown.get(results.metric, results.metric)
+    return f"{where}; {'1 seed' if count == 1 else f'median of {count} seeds'}: {metric} {results.summary[results.metric]['median']:.4f}"

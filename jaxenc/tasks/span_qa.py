@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -110,6 +110,11 @@ class SpanQa(Task[Question]):
         """The text of each answer, cut from the context. predictions: of the head `spans` its logits, "spans" [rows, length, 2], of the
         others what they found, as "joint_spans_start"."""
         return [self._chosen(one) for one in self._decoded(examples, features, predictions)]
+
+    def within(self, length: int) -> Self:
+        """See `Task.within`: a question takes a quarter of a row at most, and windows overlap by half or more."""
+        quarter, third = max(length // 4, 1), max(length // 3, 1)
+        return dataclasses.replace(self, max_query=min(self.max_query, quarter), stride=min(self.stride, third))
 
     def details(self, examples: Sequence[Question], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
         """`n_best`: the likeliest answers, each with its text, its first character in the context, its end (exclusive) and its probability

@@ -31,6 +31,11 @@ class Question(Example):
     impossible: bool
 
     @property
+    def right(self) -> list[str] | None:
+        """See `Example.right`: every annotated answer, [] where there is none."""
+        return [text for text, _ in self.answers] if self.labelled else None
+
+    @property
     def labelled(self) -> bool:
         """Whether the file says what the answer is, or that there is none."""
         return self.impossible or bool(self.answers)

@@ -97,7 +97,8 @@ class Tag(Task[Tagged]):
                 found += self._columns.of_file(file, labelled, len(found))
                 continue
             read = records.read(file, columns[: 1 + labelled], columns[1 + labelled :], files)
-            found += self._columns.of_records(((record.where, record.values) for record in read), labelled, len(found))
+            with records.choosing(words=columns[:1], tags=columns[1:]):
+                found += self._columns.of_records(((record.where, record.values) for record in read), labelled, len(found))
         return found[: files.limit(split) or None]
 
     def fitted(self, train: Sequence[Tagged]) -> Self:
@@ -181,6 +182,10 @@ class Tag(Task[Tagged]):
     def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
         """See `Task.of_record`. The words are a list, or a text, which is split at white space."""
         return self._columns.of_record(record, where)
+
+    def new_examples(self, file: str) -> Sequence[Tagged]:
+        """See `Task.new_examples`: files of columns, whose tags are not read."""
+        return self._columns.words_of(file)
 
     @property
     def _columns(self) -> Columns:

@@ -1,18 +1,26 @@
 """Sentences of tagged words, from files of columns and from records; unknown tags are refused."""
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxenc.data.readers import compressed
+from jaxenc.data.readers.document import Counts
+from jaxenc.data.readers.sources import READABLE
+from jaxenc.data.readers.streams import HEAD
 from jaxenc.errors import UserError
+from jaxenc.files import user_errors
 from jaxenc.tasks import conll, tag_scores
 from jaxenc.tasks.task import Example
 
 # The columns of records, unless the task names others. A text is split at white space.
 WORDS, TAGS, TEXT = "tokens", "tags", "text"
 BIO, SCHEMES = "bio", ("bio", "none")
+# Files of columns, where sentences are predicted: a .txt has a sentence a line there.
+OF_COLUMNS = (".conll", ".conllu", ".conllx", ".bio", ".iob", ".iob2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +29,11 @@ class Tagged(Example):
 
     words: tuple[str, ...]
     tags: tuple[str, ...] = ()
+
+    @property
+    def right(self) -> list[str] | None:
+        """See `Example.right`."""
+        return list(self.tags) or None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +76,22 @@ class Columns:
             found.append(dataclasses.replace(one, tags=tags))
         return found
 
+    def words_of(self, file: str) -> list[Tagged]:
+        """The sentences of a file of columns without their tags, numbered from 0 where they have no name; [] if its name says that it is
+        none. Raises UserError for a .txt whose lines are words with tags of `labels`: read as text, each would be a sentence."""
+        name = file.lower().removesuffix(compressed.suffix_of(file))
+        if name.endswith(OF_COLUMNS):
+            found = conll.sentences(file, self.words)
+            return [Tagged(one.name or str(i), f"{file}:{one.lines[0]}", one.words) for i, one in enumerate(found)]
+        if name.endswith(".txt") and os.path.isfile(file) and self._are_tagged(_head(file)):
+            raise UserError("has a word and its tag a line, and a .txt is read as a sentence a line", file, "save it as a .conll file")
+        return []
+
+    def _are_tagged(self, lines: Sequence[str]) -> bool:
+        rows = [line.split() for line in lines if line.strip() and not line.startswith((conll.COMMENT, conll.DOCUMENT_START))]
+        columns = list(zip(*rows, strict=False))[1:] if len({len(row) for row in rows}) == 1 else []
+        return len(rows) > 1 and any({*column} <= {*self.labels} for column in columns)
+
     def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
         """A sentence without tags: the list of words of a record or, in its place or under the key `text`, a text, which is split at white
         space. Raises UserError for a record without words."""
@@ -95,6 +124,13 @@ class Columns:
             return self.labels[tag]
         fix = "name the tags in task.labels, in the order of their numbers" if number else "give the names of tags"
         raise UserError(f"the tag {tag!r} has no name", where, fix)
+
+
+def _head(file: str) -> list[str]:
+    """The first lines of a file, each whole."""
+    with user_errors(file, READABLE), open(file, "rb", buffering=HEAD) as raw:
+        unpacked, _ = compressed.unpacked(raw, file, Counts())
+        return unpacked.peek(HEAD)[:HEAD].rpartition(b"\n")[0].decode("utf-8", "replace").split("\n")
 
 
 def _listed(value: Any, column: str, where: str) -> list[Any]:

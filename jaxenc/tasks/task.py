@@ -24,6 +24,11 @@ class Example:
     name: str
     where: str
 
+    @property
+    def right(self) -> Any:
+        """The right answer, a JSON value such as `Task.answers` gives, None where it is not known."""
+        return None
+
 
 E = TypeVar("E", bound=Example)
 
@@ -67,6 +72,11 @@ class Task(abc.ABC, Generic[E]):
         return ()
 
     @property
+    def shown(self) -> Mapping[str, str]:
+        """{score: what a table calls it} where its name does not say of what it is, such as {"f1": "f1 of 'good'"}."""
+        return {}
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that `of_record` requires, `A|B` for either; if all of them may be numbers, a table without a header is accepted.
         () if that depends on the record."""
@@ -86,6 +96,10 @@ class Task(abc.ABC, Generic[E]):
     def ordered(self, classes: Sequence[str]) -> Self:
         """This task with its classes in the order of a model's, by name; unchanged for a task without classes. Raises UserError if they
         are not the same classes."""
+        return self
+
+    def within(self, length: int) -> Self:
+        """This task with settings that suit rows of so many tokens, fewer than it is published with."""
         return self
 
     @abc.abstractmethod
@@ -128,3 +142,8 @@ class Task(abc.ABC, Generic[E]):
     def of_record(self, record: Mapping[str, Any], where: str) -> E:
         """An example without a label from one record of a user, such as {"text": "..."}, for `jaxenc predict`. where: its file and row, for
         messages, and the example's name where the record has no id. Raises UserError for a record without the task's fields."""
+
+    def new_examples(self, file: str) -> Sequence[E]:
+        """The examples, without labels, of a file in a format of the task's own, for `jaxenc predict`; () for any other file, whose rows
+        are read as records. Raises UserError for a file that is not what it looks like."""
+        return ()

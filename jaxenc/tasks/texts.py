@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -14,6 +15,10 @@ from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import TRUNCATIONS, Framing
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Example, Features, Task
+
+# The place of a row of a file in which quotes are part of the text; a text as a CSV quotes it, where a quote within it is written twice.
+LITERAL = re.compile(r"\.(tsv|tab|txt)(\.\w+)?:\d+$", re.IGNORECASE)
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +82,8 @@ class TextTask(Task[E]):
         scores.require()
         rows = itertools.islice(records.of_split(files, split, self.text, self.label_columns, self._ids), files.limit(split) or None)
         named = enumerate(rows)
-        found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
+        with records.choosing(text=self.text, **{"label" if self.label else "labels": self.label_columns}):
+            found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
         if self.double_unordered and split == "train":
             found += [dataclasses.replace(example, texts=example.texts[::-1]) for example in found]
         return found
@@ -96,9 +102,11 @@ class TextTask(Task[E]):
         return Features({**framed.rows, **labels}, numbers, framed.kept, int(framed.shortened.sum()))
 
     def notes(self, examples: Sequence[E], features: Features) -> list[str]:
-        """See `Task.notes`: texts that are empty, or of which the tokenizer keeps nothing."""
+        """See `Task.notes`: texts that are empty, or of which the tokenizer keeps nothing, and those of a .tsv that look quoted."""
         empty = int((features.places == 0).any(axis=1).sum())
-        return [f"{empty:,} of {len(examples):,} examples have a text without a token"] * (empty > 0)
+        quoted = sum(bool(QUOTED.fullmatch(text)) for one in examples if LITERAL.search(one.where) for text in one.texts)
+        is_quoted = f"texts that begin and end with a quote, as writers of CSV quote them: {quoted:,}; if so, save the file as .csv"
+        return [f"{empty:,} of {len(examples):,} examples have a text without a token"] * (empty > 0) + [is_quoted] * (quoted > 0)
 
     @property
     def _ids(self) -> tuple[str, ...]:

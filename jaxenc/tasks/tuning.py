@@ -28,7 +28,8 @@ SHORTEST = 32
 class TuneConfig:
     """How long a model is fine-tuned, and on which rows.
 
-    epochs: passes over the training examples. steps: number of steps, which replaces `epochs`; 0 = by epochs.
+    epochs: passes over the training examples.
+    steps: number of steps, which replaces `epochs`; 0 = by epochs.
     batch: examples per step, over all devices and processes.
     warmup: share of the steps in which the rate rises from 0; `optim.warmup`, in steps, overrides it.
     length: tokens in a row, special tokens included; longer examples are shortened or cut into windows, depending on the task.

@@ -17,18 +17,22 @@ from jaxenc.tasks.row_files import Form, Row
 TEXT = "text"
 _TABLES = (".tsv", ".tab", ".csv")
 _JSON = (".jsonl", ".json", ".ndjson")
+_TEXT = (".txt", "")
+READ = (*_TEXT[:1], *_TABLES, *_JSON, ".parquet", ".arrow")
 _LONGEST = 1 << 28  # bytes of a line
 
 
 def read(name: str, wanted: Sequence[str], coding: str = "") -> Iterator[Record]:
     """The rows of a file, in order, each with all of its columns.
 
-    name: a .tsv, .csv, .jsonl, .json or .parquet file; any other file, and `-`, standard input, holds one text per line, or JSON if it
-    begins with `{"`. Files may be compressed. wanted: the columns that the task reads, `A|B` for either. The text of a line goes to the
-    first of them; an empty line is an empty text. A table has a header unless none of `wanted` is in its first row and each may be a
-    number: then columns are numbered from 1. In a .tsv, quotes are part of the text. coding: of text, "" for UTF-8 or a byte order mark.
+    name: a .txt, .tsv, .csv, .jsonl, .json, .parquet or .arrow file; a file without a suffix, and `-`, standard input, holds one text per
+    line, or JSON if it begins with `{"`. Files may be compressed. wanted: the columns that the task reads, `A|B` for either. The text of a
+    line goes to the first of them; an empty line is an empty text. A table has a header unless none of `wanted` is in its first row and
+    each may be a number: then columns are numbered from 1. In a .tsv, quotes are part of the text. coding: of text, "" for UTF-8 or a byte
+    order mark.
 
-    Raises UserError, with file and row, for a row of another width, for bytes that are not text, and for a file without rows.
+    Raises UserError, with file and row, for any other suffix, for a row of another width, for bytes that are not text, and for a file
+    without rows.
     """
     form = Form(
         of_columns=lambda names, where: list(names),
@@ -45,8 +49,10 @@ def _of_text(where: str, name: str, text: io.BufferedReader, counts: Counts, wan
     if suffix in _TABLES:
         names = {one for column in wanted for one in column.split(OR)}
         yield from _of_table(where, tables.rows(where, text, counts, names, literal=suffix != ".csv"), wanted)
-    elif suffix in _JSON or (suffix != ".txt" and text.peek(HEAD)[:HEAD].lstrip().startswith(b'{"')):
+    elif suffix in _JSON or (not suffix and text.peek(HEAD)[:HEAD].lstrip().startswith(b'{"')):
         yield from json_lines.records(where, text, counts)
+    elif suffix not in _TEXT:
+        raise UserError(f"a file of the kind {suffix} is not read", where, f"save it as one of {', '.join(READ)}")
     else:
         yield from _of_lines(where, text, wanted, counts)
 

@@ -38,7 +38,8 @@ class Log:
         """Says that the step for rows of `length` tokens is compiled. The time that this takes is not counted as training."""
         self.flush()
         self._clock = None
-        self._recorder.say(f"compiling the step: {self._phase.batch:,} rows of {length:,} tokens")
+        rows = f"rows of {length:,}" if length == self._phase.length else f"rows of up to {self._phase.length:,} tokens, here {length:,}"
+        self._recorder.say(f"compiling the step: {self._phase.batch:,} {rows}{' tokens' if length == self._phase.length else ''}")
 
     def push(self, step: int, report: Any, batch: Batch, flops: float) -> None:
         """Takes the report of step `step`, just dispatched, and reads those before it where one of them is due or READ_EVERY seconds have

@@ -73,9 +73,22 @@ def check_names(recipe: Any, paths: Iterable[str]) -> None:
     known = dict(config.flatten(config.to_dict(recipe)))
     for path in map(str, paths):
         if path not in known:
-            close = difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
+            close = nearest(path, known)
             hint = f"did you mean {', '.join(close)}?" if close else "`jaxenc inspect --config NAME --fields` prints the fields"
             raise UserError(f"config.{path} is not a field", fix=hint)
+
+
+def nearest(path: str, known: Collection[str]) -> list[str]:
+    """Up to three of the dotted paths `known` that `path` may stand for: those with its last name, in whatever group, or else those with a
+    last name that is spelled like it, of its own group if there are any, or else those that are spelled like it."""
+    own = f"{path.rpartition('.')[0]}."
+    last = lambda one: one.rpartition(".")[2]
+    like = lambda one: difflib.SequenceMatcher(None, path, one).ratio()
+    for cutoff in (1.0, 0.6):
+        names = difflib.get_close_matches(last(path), {last(one) for one in known}, n=3, cutoff=cutoff)
+        if found := sorted((one for one in known if last(one) in names), key=like, reverse=True)[:3]:
+            return [one for one in found if one.startswith(own)] or found
+    return difflib.get_close_matches(path, known, n=3, cutoff=0.5)
 
 
 def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]:

@@ -39,7 +39,7 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
     data, evaluates = _settings(workdir / prepare.CONFIG)
     if with_baselines and data.mixture:
         notes.append(f"no count baselines: they are of one data folder, and data.mixture names {len(data.mixture)}")
-    elif with_baselines:
+    elif with_baselines and data.path:  # a fine-tuned run has examples, and no data folder
         counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
         try:
             counts = counted(data.path)

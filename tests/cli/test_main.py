@@ -33,7 +33,7 @@ from jaxenc.errors import UserError
         (["fill-mask", "--kk", "3"], "--kk: `jaxenc fill-mask` has no such option; did you mean --k? `jaxenc fill-mask --help`"),
         (["fill-mask", "-k=3"], "-k: `jaxenc fill-mask` has no such option; did you mean --k?"),
         (["fill-mask", "--modle=x", "--text", "y"], "--modle: `jaxenc fill-mask` has no such option; did you mean --model?"),
-        (["evaluate", "--model", "x"], "--model: `jaxenc evaluate` has no such option; it takes --workdir, --step, --data, "),
+        (["evaluate", "--model", "x"], "--model: `jaxenc evaluate` has no such option; it takes --workdir, --step, --seed, --data, "),
         (["complete", "--length", "3"], "--length: `jaxenc complete` has no such option; it takes --model, --text, "),
         (["tokenizer", "--vocab_size", "3"], "did you mean --vocab-size?"),
         (["pretrain", "--steps=3"], "--steps: `jaxenc pretrain` has no such option; "),

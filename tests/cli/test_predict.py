@@ -1,6 +1,7 @@
 """`jaxenc predict`: kinds of input, what it writes and says, input that goes wrong; and the export of a fine-tuned model."""
 
 import csv
+import dataclasses
 import functools
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 from jaxenc.cli import predict as command
 from jaxenc.cli.main import main
 from jaxenc.inference import predict
+from jaxenc.tasks.tag import Tag
 from tests.tuned import CLASSES, DEV, STEPS, examples
 
 TEXTS = ["red walks", "", "dog walks, the bridge", "one\u2028é"]
@@ -60,8 +62,11 @@ def test_the_answers_of_the_dev_file_are_those_of_fine_tuning(tuned: Path, tmp_p
         assert more or f"the best of 2 on the dev set, accuracy {max(scores):.4f}" in said.err
         found = lines(out.read_text())
         dev = lines((tuned / "runs" / f"seed_{seed}" / "dev.jsonl").read_text())
-        assert [{"id": one["id"], "answer": one["answer"]} for one in found] == dev and len(dev) == DEV
-        assert all(list(one["probabilities"]) == list(CLASSES) for one in found)
+        assert all(list(one["probabilities"]) == list(CLASSES) for one in found + dev)
+        labels = [one.pop("label") for one in dev]
+        close = [pytest.approx(one.pop("probabilities"), abs=1e-5) for one in dev]
+        assert [one.pop("probabilities") for one in found] == close and labels == [label for _, label in examples(DEV, 2)]
+        assert found == dev and len(dev) == DEV
 
 
 def test_every_kind_of_file_gives_the_same_answers(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -185,3 +190,12 @@ def test_a_fine_tuned_model_is_exported_with_its_classes(tuned: Path, tmp_path: 
     assert main(["export", "--model", str(tuned / "runs" / "seed_0"), "--to", "hf", "--out", str(tmp_path / "out")]) == 0
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert list(config["id2label"].values()) == list(CLASSES) and config["architectures"] == ["BertForSequenceClassification"]
+
+
+def test_the_export_of_a_tagger_says_which_pieces_to_read(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    model = command.load(tuned / "runs" / "seed_0")
+    tagger = dataclasses.replace(model, tune=dataclasses.replace(model.tune, task=Tag(labels=("O", "B-x"))))
+    for one, says in ((tagger, True), (model, False)):
+        with mock.patch("jaxenc.inference.load.load", return_value=one):
+            assert main(["export", "--model", "x", "--out", str(tmp_path / str(says))]) == 0
+        assert ('aggregation_strategy="first") reads them' in capsys.readouterr().err) is says

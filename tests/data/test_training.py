@@ -51,7 +51,22 @@ def died(texts: Iterable[str]) -> Tokenizer:
     os._exit(7)
 
 
-@pytest.mark.parametrize("train, said", [(refused, "too small"), (died, "died .exit code 7., most likely out of memory")])
+def killed(texts: Iterable[str]) -> Tokenizer:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "train, said",
+    [
+        (refused, "too small"),
+        (
+            died,
+            r"died \(exit code 7\); if an error is above, fix it, and in a script of yours make this call under `if __name__ == '__main_",
+        ),
+        (killed, "tokenizer: the process that trains was killed, most likely out of memory; train on less text"),
+    ],
+)
 def test_what_goes_wrong_in_the_process_is_one_line(train, said: str, tmp_path: Path, monkeypatch) -> None:
     """Also where it ends before it has read all texts."""
     monkeypatch.setattr(training, "SMALL", 100)
@@ -129,3 +144,14 @@ def test_r38_words_without_end_are_thinned_out() -> None:
     assert all(text.startswith("short words") and text.endswith("here") for text in found)
     assert list(thinned(texts[:30], LongWords(), most=60_000)) == texts[:30]
     assert found == list(thinned(iter(texts), LongWords(), most=40_000))
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    """The process that is spawned imports the script, which would start another one; Python ends it."""
+    text = ["from pathlib import Path", "from jaxenc.data.tokenizers import bpe, training", "training.SMALL = 100"]
+    text += ["import functools", "train = functools.partial(bpe.train, vocab_size=300)"]
+    text += ["training.train_and_save(train, iter(['a word ' * 90] * 9), Path('out'))"]
+    (tmp_path / "mine.py").write_text("\n".join(text) + "\n")
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    assert done.returncode and "in a script of yours make this call under `if __name__ == '__main__':`" in done.stderr.splitlines()[-1]
+    assert "out of memory" not in done.stderr

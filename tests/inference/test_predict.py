@@ -116,6 +116,9 @@ def test_probabilities_are_the_softmax_of_the_logits_by_name(model: Model) -> No
     assert model.task.classes == CLASSES and all(list(one) == list(CLASSES) for one in given)
     np.testing.assert_allclose([list(one.values()) for one in given], odds / odds.sum(axis=1, keepdims=True), rtol=0, atol=1e-5)
     assert found.answers == [max(one, key=one.get) for one in given]
+    assert model.predict(TEXTS[:12], details=True) == [
+        {"answer": answer, "probabilities": one} for answer, one in zip(found.answers, given, strict=True)
+    ]
 
 
 def test_long_texts_are_shortened_or_refused(model: Model) -> None:

@@ -1,6 +1,8 @@
 """Classification: examples, classes in order, rows, answers, scores, and labels that go wrong."""
 
+import csv
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from jaxenc.families import MODELS
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.multilabel import Multilabel
 from jaxenc.tasks.regress import Regress
 from tests.tasks.texts import framing, refused, write
@@ -235,3 +238,24 @@ def test_texts_without_a_token_are_counted(tmp_path):
     task = Classify().fitted(examples)
     assert task.notes(examples, task.features(examples, framing())) == ["2 of 3 examples have a text without a token"]
     assert task.notes(examples[:1], task.features(examples[:1], framing())) == []
+
+
+@pytest.mark.parametrize("suffix, count", [("tsv", 2), ("txt", 2), ("csv", 0), ("jsonl", 0)])
+def test_texts_that_a_writer_of_csv_quoted_are_counted(suffix, count, tmp_path):
+    """In a file where quotes are part of the text: whole texts in quotes, with every quote in them doubled. A text between quotations is
+    none, nor is one quote alone."""
+    texts = ['"Our waiter made me angry, ""cheap""."', '"good"', '"yes" he said, "no"', '"', 'a ""b""']
+    path = tmp_path / f"train.{suffix}"
+    if suffix == "csv":
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerows([("text", "label"), *((text, "ab"[i % 2]) for i, text in enumerate(texts))])
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps({"text": text, "label": "ab"[i % 2]}) + "\n" for i, text in enumerate(texts)))
+    else:
+        path.write_text("text\tlabel\n" + "".join(f"{text}\t{'ab'[i % 2]}\n" for i, text in enumerate(texts)))
+    task = Classify()
+    examples = task.examples(FilesConfig(train=str(path)), "train")
+    task = task.fitted(examples)
+    line = f"texts that begin and end with a quote, as writers of CSV quote them: {count}; if so, save the file as .csv"
+    assert [one.texts[0] for one in examples] == texts
+    assert task.notes(examples, task.features(examples, framing())) == [line] * (count > 0)

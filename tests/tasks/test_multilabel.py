@@ -5,7 +5,12 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.tasks.multilabel import Multilabel
+from jaxenc.tasks.choice import Chosen
+from jaxenc.tasks.classify import Classified
+from jaxenc.tasks.multilabel import Labelled, Multilabel
+from jaxenc.tasks.regress import Scored
+from jaxenc.tasks.squad_files import Question
+from jaxenc.tasks.tagged import Tagged
 from tests.tasks.texts import framing, refused, write, write_json
 
 TASK = Multilabel(labels=("anger", "joy|happy", "fear"))
@@ -100,3 +105,36 @@ def test_numbers_and_truths_are_the_names_that_text_would_have(tmp_path):
     assert [one.labels for one in found] == [("2",), ("2",), ("2",), ("true",), ("true",), ("1", "true")]
     with pytest.raises(UserError, match="train.jsonl:1: holds no labels"):
         Multilabel().examples(write_json(tmp_path, {"text": "a", "label": float("nan")}), "train")
+
+
+def test_details_are_the_probability_of_each_class_by_name(tmp_path):
+    task = Multilabel(labels=("a", "b|B"))
+    examples = task.examples(write_json(tmp_path, {"text": "x", "label": ["B"]}, {"text": "y", "label": []}), "train")
+    given = {"multilabel": np.array([[0.25, 0.75], [0.5, 0.0]], np.float32)}
+    assert task.details(examples, task.features(examples, framing()), given) == [
+        {"probabilities": {"a": 0.25, "b": 0.75}},
+        {"probabilities": {"a": 0.5, "b": 0.0}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "example, right",
+    [
+        (Labelled("0", "f", ("x",), ("b", "a")), ["b", "a"]),
+        (Labelled("0", "f", ("x",), ()), []),
+        (Labelled("0", "f", ("x",)), None),
+        (Classified("0", "f", ("x",), "a"), "a"),
+        (Classified("0", "f", ("x",)), None),
+        (Scored("0", "f", ("x",), 0.0), 0.0),
+        (Chosen("0", "f", "p", ("x", "y"), 0), 0),
+        (Chosen("0", "f", "p", ("x", "y")), None),
+        (Tagged("0", "f", ("x", "y"), ("O", "B-a")), ["O", "B-a"]),
+        (Tagged("0", "f", ("x", "y")), None),
+        (Question("0", "f", "q", "c", (("a", 0), ("b", 1)), False), ["a", "b"]),
+        (Question("0", "f", "q", "c", (), True), []),
+        (Question("0", "f", "q", "c", (), False), None),
+    ],
+)
+def test_the_right_answer_of_an_example(example, right):
+    """As dev.jsonl writes it beside the answer: null is no label, and an empty list is one."""
+    assert example.right == right

@@ -12,10 +12,11 @@ import pytest
 from jaxenc.configs.bert import base, large_lamb, tiny
 
 import jaxenc
+from jaxenc import config
 from jaxenc.errors import UserError
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import phases, prepare, resume
-from jaxenc.training.override import override
+from jaxenc.training.override import nearest, override
 from jaxenc.training.phases import Phases
 from jaxenc.training.run import Run, from_dict
 from tests.training.test_loop import recipe
@@ -136,3 +137,19 @@ def test_a_notebook_sets_fields_as_the_command_does() -> None:
     run = jaxenc.override(base.get_config().to_dict(), {"train.steps": 10, "data.length": 64})
     assert plan(run, "steps", "length") == [(9, 64), (1, 64)]
     assert jaxenc.override(run, {"train.seed": 3}) == dataclasses.replace(run, train=dataclasses.replace(run.train, seed=3))
+
+
+@pytest.mark.parametrize(
+    "path, found",
+    [
+        ("train.lr", ["optim.lr", "phases.lr"]),
+        ("preset", ["mesh.preset"]),
+        ("trian.steps", ["train.steps", "phases.steps"]),
+        ("train.stepz", ["train.steps"]),
+        ("optim.widht", ["model.width"]),
+        ("zzz", []),
+    ],
+)
+def test_the_nearest_fields_have_the_last_name_in_whatever_group(path: str, found: list[str]) -> None:
+    known = dict(config.flatten(BASE))
+    assert nearest(path, known)[: len(found)] == found and (found or not nearest(path, known))

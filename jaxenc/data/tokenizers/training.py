@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
-from jaxenc.data.workers import check_workers
+from jaxenc.data.workers import GUARD, check_workers
 from jaxenc.errors import UserError
 
 Train = Callable[[Iterable[str]], Tokenizer]
@@ -20,6 +20,7 @@ Train = Callable[[Iterable[str]], Tokenizer]
 SMALL = 1 << 19  # characters; less text is trained on in this process, since another one takes longer to start
 BATCH = 1 << 16  # characters sent to the process at once
 EVERY = 10.0  # seconds between two lines of progress
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)  # exit codes of a process that the kernel, or a container, ended for its memory
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2): the signal to get when the parent dies
 
 
@@ -60,14 +61,19 @@ def _in_process(train: Train, texts: Iterator[str], folder: Path, workers: int) 
         error = _answer(answers)
     except EOFError:
         process.join()
-        raise UserError(
-            f"the process that trains died (exit code {process.exitcode}), most likely out of memory", "tokenizer", "train on less text"
-        ) from None
+        raise _died(process.exitcode) from None
     finally:
         process.kill()
         process.join()
     if error is not None:
         raise error
+
+
+def _died(code: int) -> UserError:
+    """The error for the exit code of the process that trains."""
+    if code in KILLED:
+        return UserError("the process that trains was killed, most likely out of memory", "tokenizer", "train on less text")
+    return UserError(f"the process that trains died (exit code {code})", "tokenizer", f"if an error is above, {GUARD}")
 
 
 def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
