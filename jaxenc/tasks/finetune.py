@@ -52,7 +52,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     if barriers.is_primary():
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
-    kept = _kept(workdir, directories)
+    kept = _seeds_before(workdir, directories)
     refuse_other_tuning(tuning, (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept)))
     refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
@@ -70,7 +70,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     return found
 
 
-def _kept(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
+def _seeds_before(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
     """The results of seeds that ran before and are none of `seeds`, as process 0 finds them; it says that they stay."""
     kept = barriers.from_primary("kept seeds", lambda: [dataclasses.asdict(one) for one in results.of_others(workdir, seeds)])
     if kept and barriers.is_primary():
