@@ -12,7 +12,7 @@ from jaxenc.doctor import cache, devices, hosts, roll_call
 from jaxenc.doctor.examine import Request, examine
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 
 WAIT = 60
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         if here:
             print(finding.line, flush=True)
 
-    for finding in hosts.before(own, os.environ) or _met(own, args.wait, host):
+    for finding in hosts.before(own) or _met(own, args.wait, host):
         say(finding, own.index == 0 or finding.level == PROBLEM)
     if _code(printed):
         return _code(printed)
@@ -60,13 +60,13 @@ def run(args: argparse.Namespace) -> int:
         return _code(found) or report_error(error, args.debug)
 
     try:
-        with cache.unwritten(), cluster.joined(own, report):
+        with cache.unwritten(), connection.joined(own, report):
             for finding in examine(request):
                 say(finding, barriers.is_primary())
             if barriers.is_primary():
                 print(_summary(printed), flush=True)
             if any(finding.stuck for finding in printed):
-                cluster.leave(_code(printed))
+                connection.leave(_code(printed))
     except (RuntimeError, AssertionError) as error:  # of a process that is alone: `joined` ends one of several
         if not devices.refused(error, os.environ):
             raise
