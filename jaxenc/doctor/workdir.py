@@ -8,10 +8,10 @@ import jax
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, listed, processes
-from jaxenc.doctor.place import is_url
 from jaxenc.doctor.probe import Probe
 from jaxenc.families import MODELS
 from jaxenc.sharding import mesh as meshes
+from jaxenc.storage import is_url
 from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
