@@ -30,7 +30,7 @@ def written(folder: Folder, **facts: object) -> None:
 
 def test_a_second_process_of_this_machine_is_refused_at_once(folder: Folder) -> None:
     with Lease(folder) as mine:
-        assert lease.owner(folder) == mine.word
+        assert lease.owner(folder) == mine.token
         with pytest.raises(UserError, match=rf"run: another process is writing here \(process {os.getpid()} on .*\); wait for it, or"):
             Lease(folder)
         mine.confirm()

@@ -36,7 +36,7 @@ def state(step: int) -> dict[str, dict[str, jax.Array]]:
 def save(url: str) -> None:
     with mirror.opened(url, True) as (path, place):
         directory = path / "checkpoints"
-        with Manager(directory, CheckpointConfig(keep=1), destination=place.destination(directory)) as checkpoints:
+        with Manager(directory, CheckpointConfig(keep=1), upload=place.upload(directory)) as checkpoints:
             for step in (1, 2):
                 checkpoints.save(step, state(step), {"config.json": b"{}"})
 
