@@ -36,7 +36,7 @@ def test_what_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert "compiled for CPU devices in the place of GPUs" in said and "What does not: activations" in said
     *parts, total, room = (float(one.replace(",", "")) for one in re.findall(r"[a-z] ([\d,]+\.\d)", said.split("MB: ")[1].split("\n")[0]))
     assert room == 80_000 and abs(sum(parts) - total) <= 0.05 * (len(parts) + 1)
-    assert "fits in 80,000.0 MB" in said and "attention: xla" in said and "no measurement" in said
+    assert "fits in 80,000.0 MB" in said and "attention: xla" in said and "not a measurement" in said
     held = json.loads(out.read_text())
     [phase] = held["phases"]
     assert (held["kind"], held["devices"], held["simulated"], phase["batch"]) == ("NVIDIA H100 80GB HBM3", 8, True, 64)

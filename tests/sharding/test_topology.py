@@ -7,7 +7,7 @@ import jax
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.sharding import target, topology
+from jaxenc.sharding import cards, topology
 from jaxenc.sharding.topology import TPUS, Topology, parse
 
 TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu is not installed: pip install "jax[tpu]"')
@@ -69,7 +69,7 @@ def test_without_jaxs_plugin_cpu_devices_stand_in(monkeypatch: pytest.MonkeyPatc
 
 def test_a_card_is_described_by_its_own_numbers() -> None:
     """What XLA reads: an H200 has an H100's cores and its own memory; brackets are closed."""
-    h100, h200, a100 = (target.description(target.CARDS[name]) for name in ("h100", "h200", "a100"))
+    h100, h200, a100 = (cards.description(cards.CARDS[name]) for name in ("h100", "h200", "a100"))
     assert "device_memory_size: 141000000000 " in h200 and "memory_bandwidth: 4800000000000 " in h200 and "NVIDIA H200" in h200
     assert "core_count: 132 " in h100 and "major: 9 minor: 0" in h100 and "device_memory_size: 80000000000 " in h100
     assert "major: 8 minor: 0" in a100 and all(text.count("{") == text.count("}") for text in (h100, h200, a100))
