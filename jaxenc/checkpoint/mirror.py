@@ -170,7 +170,7 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Workdir]]:
         token, step = barriers.from_primary(f"work directory {folder.url}", begin)
         if not barriers.is_primary():
             if lease.owner(folder) != token:
-                what = f"process {index} does not see there what process 0 writes"
+                what = f"process {index} does not see the files that process 0 writes there"
                 raise UserError(what, folder.url, "give all processes one --workdir that they share")
             mirrors.append(Mirror(folder, root / "run", None))
             mirrors[0].fill(check, step)

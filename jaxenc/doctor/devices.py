@@ -1,4 +1,4 @@
-"""The devices that JAX uses, beside those that the machines have."""
+"""The devices that JAX uses, compared with those that the machines have."""
 
 import dataclasses
 import importlib.util
@@ -68,7 +68,7 @@ def refused(error: BaseException, environment: Mapping[str, str]) -> list[Findin
 
 
 def of_json(data: Mapping[str, Any]) -> Devices:
-    """`dataclasses.asdict` of Devices, undone."""
+    """Devices from its `dataclasses.asdict`."""
     return Devices(**{**data, "present": Present(**data["present"]), "plugins": tuple(data["plugins"])})
 
 

@@ -21,8 +21,8 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 
     {} where JAX_COMPILATION_CACHE_DIR is set, even to '', and where the folder cannot be made, for instance without a home. The folder is
     jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache), with a subfolder for each kind of processor: XLA compiles for the one it
-    runs on and does not check that it loads a program there (homes are often shared). A folder of the user's has no limit of its size, and
-    so no lock, unless they set one; with one it is cleaned as ours is.
+    runs on and does not check that it loads a program there (homes are often shared). A folder that the user names has no size
+    limit, and so no lock, unless they set one; with one it is cleaned as ours is.
     """
     if FOLDER in environment:
         _clean_given(environment)
@@ -53,10 +53,10 @@ def _clean_given(environment: Mapping[str, str]) -> None:
 
 
 def _clean(folder: Path) -> None:
-    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them. So
-    too those from a time without a limit, for as long as one of which there is no time of use JAX writes no more.
+    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them. Also
+    those that were written without a size limit: JAX writes no program beside one that has no time of use.
 
-    Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be found.
+    Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be recognised.
     """
     try:
         with FileLock(folder / LOCK, timeout=LOCK_TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""Which GPUs a process takes where others of its job are on the same host."""
+"""The GPUs of a process that shares its host with other processes of the job."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +12,10 @@ BOUND = ("SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK")
 
 
 def share(environment: Mapping[str, str], rank: Rank, driver: Path = DRIVER) -> tuple[int, ...]:
-    """The local ids of this process's GPUs, () for all that it sees: these are split evenly among the processes of its host, in order.
+    """The local ids of this process's GPUs: those it sees, split evenly among the processes of its host, in order; () for all of them.
 
-    Without this each would take memory on all. A process that sees fewer than there are processes, or that Slurm bound to its own, keeps
-    what it sees. Raises UserError where the GPUs do not divide.
+    Without the split each process would take memory on every GPU. A process that sees fewer GPUs than there are processes, or that Slurm
+    bound to its own, uses all that it sees. Raises UserError where the GPUs do not divide.
     """
     platforms = environment.get("JAX_PLATFORMS") or "cuda"
     if rank.local_count == 1 or any(map(environment.get, BOUND)) or not {"cuda", "gpu"} & set(platforms.split(",")):

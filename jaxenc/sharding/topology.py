@@ -1,4 +1,4 @@
-"""Accelerators that this machine need not have, by name: `v5e:16x16` is a slice of 256 chips, `h100:8` a host with eight cards."""
+"""Accelerators to compile for, by name, which this machine need not have: `v5e:16x16` is a slice of 256 chips, `h100:8` eight cards."""
 
 import contextlib
 import dataclasses
@@ -48,12 +48,12 @@ class Topology:
 
     @property
     def simulated(self) -> bool:
-        """Whether `devices` are CPUs in the place of GPUs, for want of jax's CUDA plugin."""
+        """Whether `devices` are CPUs in place of GPUs, since jax's CUDA plugin is not installed."""
         return not self.is_tpu and not any(find_spec(f"jax_plugins.xla_cuda{line}") for line in cards.CUDA if find_spec("jax_plugins"))
 
     def devices(self) -> list[jax.Device]:
-        """Its devices, to compile for and not to run on: through libtpu, through jax's CUDA plugin with a description of the card or,
-        without the plugin, as many CPU devices.
+        """Its devices, to compile for and not to run on: from libtpu, from jax's CUDA plugin with a description of the card or, without the
+        plugin, as many CPU devices.
 
         Raises UserError where libtpu is missing or refuses the shape, and where this process has already started with fewer CPU devices.
         """
@@ -80,7 +80,7 @@ class Topology:
 
 
 def parse(text: str, slices: int = 1) -> Topology:
-    """The topology that `text` names, `slices` times. Raises UserError for an unknown name, a shape that is none, and slices of GPUs."""
+    """The topology that `text` names, `slices` times. Raises UserError for an unknown name, an invalid shape, and slices of GPUs."""
     where = f"--topology {text}"
     name, _, shape = text.partition(":")
     sizes = tuple(int(size) for size in shape.split("x")) if re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", shape) else ()

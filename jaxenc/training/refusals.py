@@ -107,7 +107,7 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
     try:
         while not (mark.is_file() and mark.read_text() == word):
             if time.monotonic() > end:
-                what = f"process {jax.process_index()} does not see there what process 0 writes"
+                what = f"process {jax.process_index()} does not see the files that process 0 writes there"
                 raise UserError(what, workdir, "give all processes one --workdir that they share")
             time.sleep(0.1)
         barriers.barrier("folder")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.cli.main import main
-from jaxenc.sharding import topology
+from jaxenc.sharding import chips, topology
 from tests.cli.test_inspect_memory import given
 
 TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu is not installed: pip install "jax[tpu]"')
@@ -33,7 +33,7 @@ def test_what_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert main(command) == 0
     said, err = capsys.readouterr()
     assert err.startswith("compiling the step of phase 1: 64 rows of 24 tokens for 8 x NVIDIA H100 80GB HBM3 (half a minute")
-    assert "compiled for CPU devices in the place of GPUs" in said and "What does not: activations" in said
+    assert "compiled for CPU devices in place of GPUs" in said and "What does not: activations" in said
     *parts, total, room = (float(one.replace(",", "")) for one in re.findall(r"[a-z] ([\d,]+\.\d)", said.split("MB: ")[1].split("\n")[0]))
     assert room == 80_000 and abs(sum(parts) - total) <= 0.05 * (len(parts) + 1)
     assert "fits in 80,000.0 MB" in said and "attention: xla" in said and "not a measurement" in said
@@ -69,7 +69,7 @@ def test_what_is_refused_before_anything_compiles(arguments: str, words: str, fa
 
 def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a card of 1 MB: said, with what to change; and no batch is the largest."""
-    monkeypatch.setitem(topology.target.chips.CHIPS, "NVIDIA H100 80GB HBM3", topology.target.chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))
+    monkeypatch.setitem(chips.CHIPS, "NVIDIA H100 80GB HBM3", chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))
     command = ["compile", "--config", "bert/tiny", "--topology", "h100:2", "--largest-batch", *given("train.batch=4")]
     assert main(command) == 0
     said = capsys.readouterr().out

@@ -72,7 +72,7 @@ def test_a_url_without_its_package_says_what_to_install(monkeypatch: pytest.Monk
 
 def test_unshared_disks_are_a_problem_that_names_the_processes() -> None:
     said, _ = workdir.judge("/runs", [GOOD, dataclasses.replace(GOOD, seen=False), GOOD], 0, 3)
-    assert said.level == PROBLEM and said.what == "process 1 does not see there what process 0 writes"
+    assert said.level == PROBLEM and said.what == "process 1 does not see the files that process 0 writes there"
     assert "on a disk that all hosts share, or a URL such as gs://" in said.fix
 
 

@@ -1,4 +1,4 @@
-"""launch/slurm with a played Slurm, whose jobs really run."""
+"""launch/slurm with a fake Slurm, whose jobs really run."""
 
 import pytest
 

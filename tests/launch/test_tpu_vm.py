@@ -1,4 +1,4 @@
-"""launch/tpu_vm with a played cloud of one slice of two workers, whose commands really run."""
+"""launch/tpu_vm with a fake cloud of one slice of two workers, whose commands really run."""
 
 import re
 from pathlib import Path

@@ -22,7 +22,7 @@ def test_each_bound() -> None:
     assert (of_step.compute, of_step.memory) == (pytest.approx(0.010), pytest.approx(0.020))
     assert (of_step.interconnect, of_step.network) == (pytest.approx(0.020), pytest.approx(0.030))
     assert of_step.step == pytest.approx(0.030) and of_step.limit == "network"
-    assert of_step.apart == pytest.approx(0.070)
+    assert of_step.without_overlap == pytest.approx(0.070)
 
 
 def test_what_is_not_known_bounds_nothing() -> None:
