@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs the processes of launch/local.sh, which says what happens when one dies. It sets `procs`, their number, and has `own RANK PORT`, which
-# puts the variables of a process in `mine`.
+# Runs the processes of launch/local.sh, whose head says what happens when one dies. Sourced, not run. local.sh sets `procs`, their number,
+# and defines `own RANK PORT`, which puts the variables of a process in `mine`.
 # shellcheck disable=SC2154 # those names
 
 # shellcheck source=launch/restarts.sh

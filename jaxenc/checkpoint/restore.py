@@ -74,9 +74,9 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     return Start("fresh", None, 0)
 
 
-def here(start: Start, directory: Path, given: str, check: bool) -> Start:
-    """`start`, which process 0 chose, with this process's own path where it has one: of the run in `directory`, or of `given`, the URL of
-    the other run."""
+def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> Start:
+    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, in its own copy of
+    `given` where that is a URL."""
     if start.kind == "resume":
         return dataclasses.replace(start, path=directory / str(start.step))
     if start.path is not None and is_url(given):

@@ -55,7 +55,7 @@ def pretrain(
 
 
 def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Workdir = Workdir()) -> Outcome:
-    """As `pretrain`, for a run whose data is open and whose mesh is made; it writes to `job.directory`, of which `place` is the rest."""
+    """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
     workdir = job.directory
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
@@ -67,7 +67,7 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         start = Start.from_json(barriers.from_primary("start", choose))
-        start = restore.here(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
+        start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
         if not place.per_process:
             refusals.refuse_other_folder(workdir)

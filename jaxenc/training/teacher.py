@@ -110,9 +110,9 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
 
 
 def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree, place: Workdir = Workdir()) -> None:
-    """Copies the teacher's parameters into the run directory, of which `place` is the rest, unless a complete copy is there; complete or
-    not at all. Every process calls it. The copy is a checkpoint without a tokenizer. A damaged one is set aside. Raises UserError for a
-    write that fails."""
+    """Copies the teacher's parameters into the run directory unless a complete copy is there; complete or not at all. Every process calls
+    it. The copy is a checkpoint without a tokenizer; a damaged one is set aside. place: publishes the copy. Raises UserError for a write
+    that fails."""
     copy = _copy(teacher, workdir)
     if not barriers.from_primary("teacher", lambda: newest_valid(copy, run.checkpoint.verify, set_aside=True) is not None):
         with Manager(copy, CheckpointConfig(), upload=place.upload(copy)) as checkpoints:

@@ -5,7 +5,7 @@
 #
 #   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile; `docker push IMAGE` takes it to a cluster
 #   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/keep_running.sh, as you and
-#            not as root. DIR is a folder here, seen as /runs/RUN inside, or an address; --data is seen as /data, and not written to.
+#            not as root. DIR is a folder here, seen as /runs/RUN inside, or a URL; --data is seen as /data, read-only.
 #   logs · follow · status · stop · delete       stop: ends with a checkpoint, and `run` continues it
 #
 # Everywhere: [--dry-run]. gpu needs the NVIDIA Container Toolkit.

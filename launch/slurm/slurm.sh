@@ -3,7 +3,7 @@
 #
 #   bash launch/slurm/slurm.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
-#   run      --workdir DIR (on a disk that all nodes see, or an address) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
+#   run      --workdir DIR (on a disk that all nodes see, or a URL) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
 #            [--partition P] [--account A], -- COMMAND. --cpu: nodes without GPUs.
 #   status · logs · follow · stop · delete     stop: ends with a checkpoint, and is not started again; delete: ends it now
 #
