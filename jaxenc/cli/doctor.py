@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         if here:
             print(finding.line, flush=True)
 
-    for finding in hosts.before(own) or _met(own, args.wait, host):
+    for finding in hosts.before(own) or _roll_call(own, args.wait, host):
         say(finding, own.index == 0 or finding.level == PROBLEM)
     if _code(printed):
         return _code(printed)
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return _code(printed)
 
 
-def _met(own: cluster.Cluster, seconds: float, host: str) -> list[Finding]:
+def _roll_call(own: cluster.Cluster, seconds: float, host: str) -> list[Finding]:
     if own.count > 1 and own.address:
         return roll_call.call(own, seconds, host)
     return [Finding(OK, roll_call.CHECK, f"1, on {hosts.counted([host])}")]

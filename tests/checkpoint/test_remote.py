@@ -59,7 +59,7 @@ def far(remote: RemoteSteps, name: str) -> Path:
     return bucket.at(f"{remote.folder.url}/{name}")
 
 
-def test_the_newest_step_comes_here_and_only_what_is_missing(steps: RemoteSteps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_missing_files_of_the_newest_step_are_downloaded(steps: RemoteSteps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps.newest(tmp_path / "here", True, aside=True) == 30
     assert sorted(path.name for path in (tmp_path / "here" / "30").iterdir()) == [CHECKSUMS, "config.json", "state"]
     (tmp_path / "here" / "30" / "state" / "a").write_bytes(bytes(100))
@@ -90,7 +90,7 @@ def test_a_step_of_another_run_is_left_where_it_is(steps: RemoteSteps, tmp_path:
     assert steps.steps() == [10, 20, 30]
 
 
-def test_a_half_written_step_is_passed_over_and_deleted(steps: RemoteSteps, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_half_written_step_is_ignored_and_deleted(steps: RemoteSteps, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     far(steps, f"30/{CHECKSUMS}").unlink()
     assert steps.newest(tmp_path / "here", True, aside=True) == 20
     assert far(steps, "30/state/a").exists()

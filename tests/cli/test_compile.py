@@ -25,7 +25,7 @@ def no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "find_spec", lambda name: None if name.startswith("jax_plugins") else plain(name))
 
 
-def test_what_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_forecast_is_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of a nano BERT on eight cards: parts of the memory that add up, the card's room, as many FLOPs as the model has (<= 0.1 %: nothing is
     computed twice), one sum of the gradients, and the same in the file."""
     out = tmp_path / "out.json"
@@ -67,7 +67,7 @@ def test_what_is_refused_before_anything_compiles(arguments: str, words: str, fa
     assert words in fails("compile", "--config", "bert/tiny", *arguments.split())
 
 
-def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_does_not_fit_comes_with_advice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a card of 1 MB: said, with what to change; and no batch is the largest."""
     monkeypatch.setitem(chips.CHIPS, "NVIDIA H100 80GB HBM3", chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))
     command = ["compile", "--config", "bert/tiny", "--topology", "h100:2", "--largest-batch", *given("train.batch=4")]
@@ -80,7 +80,7 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 @pytest.mark.full
 @TPU
 @pytest.mark.parametrize("preset, kinds", [("dp", {"all-reduce"}), ("fsdp", {"all-reduce", "all-gather", "reduce-scatter"})])
-def test_a_slice_of_tpus(preset: str, kinds: set[str], tmp_path: Path) -> None:
+def test_each_preset_has_its_collectives_on_a_slice_of_tpus(preset: str, kinds: set[str], tmp_path: Path) -> None:
     """bert/tiny: data parallel, nothing but all-reduces; the FLOPs of the model; 15.75 GiB of room."""
     out = tmp_path / "out.json"
     asked = ["--config.train.batch=64", f"--config.mesh.preset={preset}"]

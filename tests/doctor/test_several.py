@@ -56,7 +56,7 @@ def test_faults_of_one_of_two_processes_are_found(data: Path, tmp_path: Path) ->
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_processes_that_were_told_other_counts_do_not_start(tmp_path: Path) -> None:
+def test_processes_started_with_other_counts_do_not_join(tmp_path: Path) -> None:
     """Nothing of jax meets: a run would wait for the third until it gives up."""
     told = f"JAXENC_PROCESSES=$((2 + JAXENC_PROCESS)) exec {sys.executable} -m jaxenc doctor"
     with Gang(2, 1, ("bash", "-c", told)) as gang:

@@ -1,5 +1,5 @@
 """A run whose work directory is at a URL, killed in its steps, saves, uploads and deletions: what is there in the end is the run that
-nobody killed, bit for bit. tests/checkpoint/test_published.py has each kill of an upload by itself."""
+nobody killed, bit for bit. tests/checkpoint/test_remote.py has each kill of an upload by itself."""
 
 import contextlib
 import os

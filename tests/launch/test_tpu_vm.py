@@ -126,7 +126,7 @@ def test_what_is_installed_is_the_wheel_or_the_checkout(world: World) -> None:
         (("fly", "--name", "r"), "fly: create, setup, run"),
     ],
 )
-def test_what_cannot_be_is_one_line(world: World, arguments: tuple[str, ...], message: str) -> None:
+def test_impossible_options_are_refused_in_one_line(world: World, arguments: tuple[str, ...], message: str) -> None:
     done = world.run("tpu_vm/tpu.sh", *arguments)
     assert done.returncode == 2 and re.fullmatch(r"tpu\.sh: .*\n", done.stderr) and message in done.stderr
     assert not world.calls()
