@@ -24,6 +24,7 @@ def test_links_lead_to_a_file_and_to_one_of_its_headings(page: Path) -> None:
             continue
         there = (page.parent / target).resolve() if target else page
         assert there.is_file(), f"{page}: {target}"
+        assert page == PAGES[0] or there.suffix != ".md" or there in PAGES[1:], f"{page}: {target} is no page of the built documentation"
         if anchor:
             assert anchor in anchors(there), f"{page}: {target}#{anchor}"
 
