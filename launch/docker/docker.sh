@@ -14,13 +14,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
 image='' accelerator=cpu data=''
-verb=${1:-}
-case $verb in
-  build | run | status | logs | follow | stop | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: build, run, logs, follow, status, stop or delete" ;;
-esac
-options 'image accelerator data' "$@"
+verb_of 'build run status logs follow stop delete' "$@"
+options 'image accelerator data' "${@:2}"
 case $accelerator in cpu | gpu | tpu) ;; *) fail "--accelerator is $accelerator: cpu, gpu or tpu" ;; esac
 case $verb$image in build | run) fail "--image is missing" ;; esac
 

@@ -16,13 +16,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
 nodes=1 gpus_per_node=8 cpus_per_task=8 time='' partition='' account='' cpu=''
-verb=${1:-}
-case $verb in
-  run | status | logs | follow | stop | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: run, status, logs, follow, stop or delete" ;;
-esac
-options 'nodes gpus-per-node cpus-per-task time partition account cpu!' "$@"
+verb_of 'run status logs follow stop delete' "$@"
+options 'nodes gpus-per-node cpus-per-task time partition account cpu!' "${@:2}"
 
 submit() {
   local accelerator=gpu
