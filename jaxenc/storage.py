@@ -12,13 +12,16 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.files import inside, written
+
+if TYPE_CHECKING:  # fsspec is an extra
+    from fsspec import AbstractFileSystem
 
 T = TypeVar("T")
 BLOCK = 1 << 22
@@ -50,10 +53,15 @@ def must_be_local(path: str | Path, option: str) -> None:
         raise UserError("a URL, and this takes a path of this machine", f"{option} {path}", f"choose another {option}")
 
 
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache). Raises RuntimeError for a user without a home."""
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc"
+
+
 def cache() -> Path:
-    """The folder for copies of what is at URLs: JAXENC_CACHE, else jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
+    """The folder for copies of what is at URLs: JAXENC_CACHE, else `user_cache`."""
     own = os.environ.get("JAXENC_CACHE")
-    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc").absolute()
+    return (Path(own) if own else user_cache(os.environ)).absolute()
 
 
 def key(url: str) -> str:
@@ -63,7 +71,7 @@ def key(url: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(url: str) -> Iterator[tuple[Any, str]]:
+def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
     """(file system, path in it) of a URL; any exception in the block becomes a UserError."""
     scheme = url.partition("://")[0]
     try:
@@ -97,7 +105,7 @@ class Folder:
     """
 
     url: str
-    system: Any
+    system: "AbstractFileSystem"
     path: str
 
     def below(self, name: str) -> Self:
@@ -159,7 +167,7 @@ class Folder:
 
         many(one, names)
 
-    def _fresh(self) -> Any:
+    def _fresh(self) -> "AbstractFileSystem":
         """The file system without its cache of listings: another process may have written since."""
         self.system.invalidate_cache()
         return self.system

@@ -14,16 +14,14 @@ from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
 from jaxenc.processes import barriers, cluster, connection
 
-WAIT = 60
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", default="", metavar="DIR", help="of the run to come: can all processes write there, and is there room")
     parser.add_argument("--data", default="", metavar="DIR", help="folder of `jaxenc data` (default: that of --config, if it names one)")
     parser.add_argument("--config", default="", metavar="RECIPE", help=f"tells what a checkpoint takes; {cli_config.HELP}")
     parser.add_argument("--verify", action="store_true", help="compare the checksums of the data's files too, not their sizes alone")
-    wait = f"most seconds that one process waits for another, or for a device (default: {WAIT})"
-    parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help=wait)
+    wait = f"most seconds that one process waits for another, or for a device (default: {Request.seconds:g})"
+    parser.add_argument("--wait", type=float, default=Request.seconds, metavar="SECONDS", help=wait)
     parser.add_examples(
         "jaxenc doctor --workdir runs/base --config bert/base --config.data.path=data",
         "bash launch/local.sh --procs 2 -- jaxenc doctor --workdir runs/base",
