@@ -123,7 +123,7 @@ def test_what_is_installed_is_the_wheel_or_the_checkout(world: World) -> None:
         (("create", "--name", "r", "--zone", "z"), "create needs --type and --version"),
         (("create", *SLICE, "--reserved"), "give one of --spot, --reserved and --best-effort"),
         (("create", "--name", "r"), "--zone is missing"),
-        (("fly", "--name", "r"), "fly: create, setup, run"),
+        (("fly", "--name", "r"), "fly: the verbs are create, setup, run"),
     ],
 )
 def test_impossible_options_are_refused_in_one_line(world: World, arguments: tuple[str, ...], message: str) -> None:
