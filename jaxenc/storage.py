@@ -1,7 +1,7 @@
-"""Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec, and the cache folder of this machine.
+"""Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec, and the cache folder for their copies.
 
-Nothing here renames and nothing relies on a half-written file being invisible for longer than one file takes: that is all that an object
-store promises.
+Nothing here renames a file, and nothing relies on more than that a single file appears complete or not at all: an object store promises no
+more.
 """
 
 import contextlib
@@ -12,25 +12,28 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.files import inside, written
+
+if TYPE_CHECKING:  # fsspec is an extra
+    from fsspec import AbstractFileSystem
 
 T = TypeVar("T")
 BLOCK = 1 << 22
 PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
             "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
-# Object stores, whose folders are only parts of names: nobody makes them.
+# Object stores, in which folders are only parts of names and need not be made.
 _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
-# Seconds before each new try of a request that failed for a reason that may pass. gcsfs and s3fs repeat some requests themselves.
+# Seconds before each retry of a request that failed for a temporary reason. gcsfs and s3fs also retry some requests themselves.
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
-ADVICE = "check the address, the network and your rights"
-# No second try changes these. Some file systems name their reason in words, with a status, or only in the class.
+ADVICE = "check the address, the network and your permissions"
+# A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
@@ -44,27 +47,32 @@ def is_url(name: object) -> bool:
 def must_be_local(path: str | Path, option: str) -> None:
     """Raises UserError where `path` is a URL, or what pathlib makes of one (`gs:/bucket/run`): as a path it would be a folder `gs:` here.
 
-    option: the name of `path` in messages.
+    option: the option that gives `path`, for messages.
     """
     if is_url(path) or re.match(r"[A-Za-z][A-Za-z0-9+-]+:/", str(path)):
         raise UserError("a URL, and this takes a path of this machine", f"{option} {path}", f"choose another {option}")
 
 
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache). Raises RuntimeError for a user without a home."""
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc"
+
+
 def cache() -> Path:
-    """The folder for copies of what is at URLs: JAXENC_CACHE, else jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
+    """The folder for copies of what is at URLs: JAXENC_CACHE, else `user_cache`."""
     own = os.environ.get("JAXENC_CACHE")
-    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc").absolute()
+    return (Path(own) if own else user_cache(os.environ)).absolute()
 
 
 def key(url: str) -> str:
-    """The name in the cache folder of what is at `url`; the same with and without a last slash."""
+    """The name of a copy of `url` in the cache folder; the same with and without a trailing slash."""
     name = re.sub(r"[^\w.-]", "_", url.rstrip("/").rpartition("/")[2])[-60:]
     return f"{name}-{hashlib.sha256(url.rstrip('/').encode()).hexdigest()[:16]}"
 
 
 @contextlib.contextmanager
-def opened(url: str) -> Iterator[tuple[Any, str]]:
-    """(file system, path in it) of a URL; what it raises in the block becomes a UserError."""
+def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
+    """(file system, path in it) of a URL; any exception in the block becomes a UserError."""
     scheme = url.partition("://")[0]
     try:
         import fsspec
@@ -83,21 +91,21 @@ def opened(url: str) -> Iterator[tuple[Any, str]]:
 
 
 def folder(url: str) -> "Folder":
-    """The folder at a URL; asks nothing yet. Raises UserError for a file system that is unknown or whose package is not installed."""
+    """The folder at a URL; sends no request. Raises UserError for an unknown file system and for one whose package is not installed."""
     with opened(url) as (system, path):
         return Folder(url.rstrip("/"), system, path.rstrip("/"))
 
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """A folder at a URL. Names are relative to it, with '/'; one that no folder of this machine could hold, such as `../a`, is not seen.
+    """A folder at a URL. Names are relative to it, with '/'; names that would lead out of a local copy, such as `../a`, are ignored.
 
-    Its methods repeat a request that fails for a reason that may pass (a status 503, a lost connection), with a line on stderr, and raise
-    UserError for any other reason, or after the last of WAITS.
+    Its methods retry a request that fails for a temporary reason (a status 503, a lost connection), with a line on stderr for each try.
+    They raise UserError for any other reason, and after the last of WAITS.
     """
 
     url: str
-    system: Any
+    system: "AbstractFileSystem"
     path: str
 
     def below(self, name: str) -> Self:
@@ -105,33 +113,33 @@ class Folder:
         return dataclasses.replace(self, url=f"{self.url}/{name}", path=f"{self.path}/{name}")
 
     def names(self) -> list[str]:
-        """The names of the files and folders in this one, [] where there is none."""
+        """The names of the files and folders in this one, [] where it does not exist."""
         with contextlib.suppress(FileNotFoundError):
-            return self._patient("", "listed", lambda: self._listed(self.system.ls(self.path, detail=False)))
+            return self._retried("", "listed", lambda: self._listed(self.system.ls(self.path, detail=False)))
         return []
 
     def files(self) -> dict[str, int]:
-        """{name: bytes} of all files in this folder and below it, {} where there is none."""
+        """{name: size in bytes} of all files below this folder, {} where it does not exist."""
         with contextlib.suppress(FileNotFoundError):
-            found = self._patient("", "listed", lambda: self._fresh().find(self.path, detail=True))
+            found = self._retried("", "listed", lambda: self._fresh().find(self.path, detail=True))
             sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
             return {name: size for name, size in sizes.items() if inside(name)}
         return {}
 
     def read(self, name: str) -> bytes:
         """The bytes of a file. Raises FileNotFoundError where there is none."""
-        return self._patient(name, "read", lambda: self._fresh().cat_file(f"{self.path}/{name}"))
+        return self._retried(name, "read", lambda: self._fresh().cat_file(f"{self.path}/{name}"))
 
     def write(self, name: str, content: bytes) -> None:
-        """Writes a small file, or over it."""
+        """Writes a small file, replacing one that exists."""
         self._writing(name, lambda: self.system.pipe_file(f"{self.path}/{name}", content))
 
     def upload(self, local: Path, name: str) -> None:
-        """Writes a file of this machine to `name`, or over it."""
+        """Copies a local file to `name`, replacing one that exists."""
         self._writing(name, lambda: self.system.put_file(str(local), f"{self.path}/{name}"))
 
     def copy(self, name: str, to: str) -> None:
-        """Copies a file within the file system, which for an object store moves no byte through this machine."""
+        """Copies a file within the file system; an object store does so without sending it to this machine."""
         self._writing(to, lambda: self.system.cp_file(f"{self.path}/{name}", f"{self.path}/{to}"))
 
     def download(self, name: str, local: Path) -> str:
@@ -140,27 +148,27 @@ class Folder:
 
         def copied() -> str:
             digest = hashlib.sha256()
-            far = self.system.open(f"{self.path}/{name}", "rb")
-            with far, written(local, durable=False) as temporary, open(temporary, "wb") as out:
-                while block := far.read(BLOCK):
+            source = self.system.open(f"{self.path}/{name}", "rb")
+            with source, written(local, durable=False) as temporary, open(temporary, "wb") as out:
+                while block := source.read(BLOCK):
                     digest.update(block)
                     out.write(block)
             return digest.hexdigest()
 
         local.parent.mkdir(parents=True, exist_ok=True)
-        return self._patient(name, "read", copied)
+        return self._retried(name, "read", copied)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Deletes files; those that are not there are passed over."""
+        """Deletes files; ignores those that do not exist."""
 
         def one(name: str) -> None:
             with contextlib.suppress(FileNotFoundError):
-                self._patient(name, "deleted", lambda: self.system.rm_file(f"{self.path}/{name}"))
+                self._retried(name, "deleted", lambda: self.system.rm_file(f"{self.path}/{name}"))
 
         many(one, names)
 
-    def _fresh(self) -> Any:
-        """The file system, without what it remembers of listings: another process may have written since."""
+    def _fresh(self) -> "AbstractFileSystem":
+        """The file system without its cache of listings: another process may have written since."""
         self.system.invalidate_cache()
         return self.system
 
@@ -179,12 +187,12 @@ class Folder:
                 call()
 
         try:
-            self._patient(name, "written", write)
-        except FileNotFoundError as error:  # of a bucket that is not there
+            self._retried(name, "written", write)
+        except FileNotFoundError as error:  # the bucket does not exist
             raise UserError(f"cannot be written ({_reason(error)})", f"{self.url}/{name}", ADVICE) from error
 
-    def _patient(self, name: str, what: str, call: Callable[[], T]) -> T:
-        """What `call` returns, at the latest after the last of WAITS."""
+    def _retried(self, name: str, what: str, call: Callable[[], T]) -> T:
+        """What `call` returns. what: the participle for messages, such as `read`."""
         where = f"{self.url}/{name}" if name else self.url
         for wait in (*WAITS, -1.0):
             try:
@@ -211,7 +219,7 @@ def _reason(error: Exception) -> str:
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether a second try would fail as the first did."""
+    """Whether a retry would fail in the same way."""
     status = str(getattr(error, "status", "") or getattr(error, "code", ""))
     refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
     # gcsfs raises a plain OSError for a status 403.

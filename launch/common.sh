@@ -9,7 +9,7 @@
 #
 # A run is its name, its work directory and its command: the same three continue it, on new machines too.
 
-name='' workdir='' dry='' command=()
+verb='' name='' workdir='' dry='' command=()
 
 fail() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 2; }
 
@@ -40,6 +40,13 @@ quoted() { # a command as a shell reads it back
 
 run() { # runs a command, or prints it in a dry run
   if [ "$dry" ]; then quoted "$@"; echo; else "$@"; fi
+}
+
+verb_of() { # VERBS ARGUMENTS: sets `verb` to the first argument, one of VERBS; without one, or with --help, prints the head and ends
+  verb=${2:-}
+  case " $1 " in *" $verb "*) return ;; esac
+  case $verb in '' | -h | --help) head_of "$0"; exit ;; esac
+  fail "$verb: the verbs are ${1// /, }"
 }
 
 # options NAMES ARGUMENTS: `--a-b VALUE` sets a_b for every a-b in NAMES, and `--c` sets c to 1 for every c! in it; what follows -- is the command.

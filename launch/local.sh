@@ -8,9 +8,8 @@
 # what jax finds. Each gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES, JAXENC_PROCESS, and
 # what launch/env/gpu.sh or cpu.sh sets; its lines begin with its number. --dry-run prints what would run and starts nothing.
 # When one dies the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer
-# checkpoint. Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, 3 training diverged, 126 and 127 a command that
-# cannot start, not tried again · else that of the process that died first. TERM and INT (Ctrl-C) become TERM for every process, a second
-# INT KILL: the newest checkpoint is what stays. A launcher that is killed takes its processes with it.
+# checkpoint. It exits with the code of the process that ended first (docs/reliability.md); 0, 2, 3, 75, 126 and 127 are not tried again.
+# TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL. A launcher that is killed takes its processes with it.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -47,7 +46,7 @@ for name in $(compgen -e); do was[$name]=${!name}; done
 here=$(dirname "${BASH_SOURCE[0]}")
 if [ -n "$devices" ] || [ "${JAX_PLATFORMS:-}" = cpu ]; then
   [ -z "$each" ] || fail "--gpus-per-proc, and JAX_PLATFORMS is cpu: unset it"
-  [ "$found" = 0 ] || echo "local: $found GPUs of this machine stand idle: the processes use CPUs, as asked" >&2
+  [ "$found" = 0 ] || echo "local: $found GPUs of this machine are idle: the processes use CPUs, as asked" >&2
   gpus=() found=0
   # shellcheck disable=SC1091
   . "$here/env/cpu.sh"
@@ -65,7 +64,7 @@ elif [ "$found" -gt 0 ]; then
       fail "$procs processes do not divide $found GPUs: another --procs, or also --gpus-per-proc $each, which leaves some idle"
   fi
   idle=$((found - procs * each))
-  [ $idle = 0 ] || echo "local: $idle of $found GPUs stand idle" >&2
+  [ $idle = 0 ] || echo "local: $idle of $found GPUs are idle" >&2
   # shellcheck disable=SC1091
   . "$here/env/gpu.sh"
 else

@@ -60,7 +60,7 @@ def test_a_refusal_that_passes_is_tried_again_and_told(place: str, capsys: pytes
 def test_a_refusal_that_stays_is_one_line(place: str, code: int, tries: int, capsys: pytest.CaptureFixture[str]) -> None:
     Bucket.accident = staticmethod(cut_off("put", code, 99))
     with pytest.raises(
-        UserError, match=rf"run/a\.txt: cannot be written \(status {code}\); check the address, the network and your rights$"
+        UserError, match=rf"run/a\.txt: cannot be written \(status {code}\); check the address, the network and your permissions$"
     ):
         storage.folder(place).write("a.txt", b"a")
     assert len(capsys.readouterr().err.splitlines()) == tries - 1

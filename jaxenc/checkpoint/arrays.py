@@ -49,11 +49,11 @@ def by_path(state: Any) -> dict[str, Any]:
 
 class Writer:
     """Owner of Orbax's asynchronous writer and its threads. name: unique among the writers of a run, since their barriers are named after
-    it. apart: each of several processes writes its arrays to a folder of its own, and the files of all of them together are the folder that
-    `read` takes."""
+    it. per_process: each of several processes writes its arrays to a folder of its own, and `read` takes the files of all of them in one
+    folder."""
 
-    def __init__(self, name: str, apart: bool = False) -> None:
-        self._name, self._apart, self._in_flight, self._met = name, apart, IN_FLIGHT, 0
+    def __init__(self, name: str, per_process: bool = False) -> None:
+        self._name, self._per_process, self._in_flight, self._met = name, per_process, IN_FLIGHT, 0
         self._orbax = self._make()
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
@@ -93,10 +93,10 @@ class Writer:
     def _make(self) -> ocp.AsyncCheckpointer:
         # One database for all arrays (OCDBT) would have to be merged from those of all processes, which needs their files in one place; a
         # file for each part of an array needs nothing. Every process then makes, and names, its own folder as process 0 does.
-        processes = ocp.options.MultiprocessingOptions(primary_host=None if self._apart else 0)
+        processes = ocp.options.MultiprocessingOptions(primary_host=None if self._per_process else 0)
         handler = ocp.PyTreeCheckpointHandler(
             save_concurrent_gb=self._in_flight / 1e9,
-            use_ocdbt=not self._apart,
+            use_ocdbt=not self._per_process,
             type_handler_registry=_handlers(processes.primary_host),
             multiprocessing_options=processes,
         )
@@ -110,7 +110,7 @@ class Writer:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file that a Writer with `apart` made holds numbers, which no other process has, and not what all of them write alike."""
+    """Whether a file of a Writer with `per_process` holds numbers, which no other process has, and not metadata, which all write alike."""
     return re.fullmatch(r"\d+(\.\d+)*", name.rpartition("/")[2]) is not None
 
 

@@ -1,8 +1,8 @@
-"""Which process writes to a folder at a URL: an object store has no locks, so a small file says who, and changes while the owner lives.
+"""Which process may write to a folder at a URL. An object store has no locks: a small file names the owner, which rewrites it as it lives.
 
-What it guarantees: a second process that starts while the first one lives is refused, unless both start within the same moment; of those
-one finds the other's name, at its next look and before its next checkpoint at the latest, and ends. A process that slept (a suspended
-machine) for longer than STALE may have been replaced: it ends as soon as it looks. No clock of two machines is ever compared.
+What it guarantees: a second process that starts while the first one lives is refused, unless both start at the same moment. One of those
+then reads the other's token, before its next checkpoint at the latest, and ends. A process that was suspended for longer than STALE may
+have been replaced, and ends at its next look. Clocks of different machines are never compared.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from jaxenc.files import json_object
 from jaxenc.storage import Folder
 
 NAME = ".lease.json"
-# Seconds between two signs of life, and without one until the owner counts as dead.
+# Seconds between two writes of the owner, and without one until it counts as dead.
 REFRESH, STALE = 15.0, 60.0
 ADVICE = "wait for it, or choose another --workdir"
 
 
 class Lease:
-    """Owner of the right to write to `folder`, and of the thread that keeps it. Use it in a `with` block; `word` is its name."""
+    """Owner of the right to write to `folder`, and of the thread that renews it; use it in a `with` block. token: names this owner."""
 
     def __init__(self, folder: Folder, refresh: float = REFRESH, stale: float = STALE) -> None:
         """Takes the lease. Raises UserError while another process has it, and for a folder that cannot be written to.
@@ -36,7 +36,7 @@ class Lease:
         The lease of a process that died on this machine is taken at once, any other after `stale` seconds without a sign of life.
         """
         self._folder, self._refresh, self._stale = folder, refresh, stale
-        self.word, self._count, self._lost = secrets.token_hex(8), 0, False
+        self.token, self._count, self._lost = secrets.token_hex(8), 0, False
         self._end = threading.Event()
         found = self._read()
         if found and not _is_dead(found):
@@ -47,19 +47,19 @@ class Lease:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises UserError where the thread has seen another owner; asks nobody."""
+        """Raises UserError where the thread has seen another owner; sends no request."""
         if self._lost:
             raise UserError("another process has begun to write here", self._folder.url, ADVICE)
 
     def confirm(self) -> None:
-        """Looks whose the lease is; raises UserError as `check`."""
-        if self._read().get("owner") != self.word:
+        """Reads the lease and raises UserError as `check`."""
+        if self._read().get("owner") != self.token:
             self._lost = True
         self.check()
 
     def _keep(self) -> None:
         while not self._end.wait(self._refresh):
-            # What cannot be read or written now may be a moment later; a save says it if not.
+            # A request that fails now may succeed a moment later; a save reports it otherwise.
             with contextlib.suppress(UserError):
                 self.confirm()
                 self._write()
@@ -67,7 +67,7 @@ class Lease:
                 return
 
     def _watch(self, found: dict[str, Any]) -> None:
-        """Returns when the owner of a lease counts as dead, or has given it back."""
+        """Returns once the owner of a lease counts as dead or has released it. Raises UserError where it lives."""
         who = f"process {found.get('pid')} on {found.get('host')}"
         taken = UserError(f"another process is writing here ({who})", self._folder.url, ADVICE)
         if _is_here(found):
@@ -91,10 +91,10 @@ class Lease:
 
     def _write(self) -> None:
         self._count += 1
-        self._folder.write(NAME, json.dumps({"owner": self.word, "count": self._count, **_identity()}).encode())
+        self._folder.write(NAME, json.dumps({"owner": self.token, "count": self._count, **_identity()}).encode())
 
     def close(self) -> None:
-        """Gives the lease back, where it is still this one's."""
+        """Deletes the lease where it is still this one's."""
         self._end.set()
         self._thread.join()
         with contextlib.suppress(UserError):
@@ -109,19 +109,19 @@ class Lease:
 
 
 def owner(folder: Folder) -> str:
-    """The `word` of the lease at a folder, '' where there is none."""
+    """The token of the lease at a folder, '' where there is none."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return str(json_object(folder.read(NAME)).get("owner", ""))
     return ""
 
 
 def _identity() -> dict[str, Any]:
-    """What names this process among all: a machine since its start, a space of process numbers in it, a number, and when it began."""
+    """Identifies this process: the machine since its boot, the namespace of process ids, the id, and the time of its start."""
     return {"host": socket.gethostname(), "machine": list(_machine()), "pid": os.getpid(), "began": _began(os.getpid())}
 
 
 def _machine() -> Iterator[str]:
-    """'' for each that the system does not say."""
+    """The boot id and the pid namespace, '' where the system does not say."""
     for read in (lambda: Path("/proc/sys/kernel/random/boot_id").read_text().strip(), lambda: os.readlink("/proc/self/ns/pid")):
         try:
             yield read()
@@ -130,18 +130,18 @@ def _machine() -> Iterator[str]:
 
 
 def _began(pid: int) -> str:
-    """When a process of this machine began, in ticks since the machine did; '' where there is no such process."""
+    """When a process of this machine started, in ticks since boot; '' where there is no such process."""
     with contextlib.suppress(OSError):
-        # Field 22; the second, a name in parentheses, may hold blanks.
+        # Field 22; field 2, a name in parentheses, may hold spaces.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     return ""
 
 
 def _is_here(found: dict[str, Any]) -> bool:
-    """Whether the numbers of processes here are those of the lease's owner."""
+    """Whether the owner of a lease is in this machine's namespace of process ids."""
     return all(_machine()) and (found.get("host"), found.get("machine")) == (socket.gethostname(), list(_machine()))
 
 
 def _is_dead(found: dict[str, Any]) -> bool:
-    """Whether it is certain that the owner of a lease is no more."""
+    """Whether the owner of a lease has certainly ended."""
     return _is_here(found) and isinstance(found.get("pid"), int) and _began(found["pid"]) != found.get("began")

@@ -2,7 +2,7 @@
 
 Step N is written under `.N.tmp-save`, listed with checksums, flushed and renamed to `N`. An old step is renamed to `.N.tmp-delete` before
 it is deleted. So a process that dies at any point leaves only complete steps and temporary folders, which the next start removes. Where the
-run is at a URL, `destination` uploads each step from there.
+run is at a URL, `upload` copies each step there.
 """
 
 import os
@@ -21,8 +21,8 @@ from jax.errors import JaxRuntimeError
 
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
-from jaxenc.checkpoint.destination import Nowhere
 from jaxenc.checkpoint.retention import CheckpointConfig, outlived
+from jaxenc.checkpoint.upload import NoUpload
 from jaxenc.checkpoint.verify import steps, write_checksums
 from jaxenc.errors import Absent, UserError
 from jaxenc.files import flush
@@ -35,8 +35,8 @@ class Manager:
     """Owns the checkpoint directory of a run and the threads that write to it; close it, or use it in a `with` block.
 
     Only process 0 writes anything but arrays. Every process makes the same calls in the same order. stage: called with the name of each
-    stage when it ends (copied, state, files, checksums, sent, renamed, complete, aside), for tests that stop there. destination: where the
-    steps go besides.
+    stage when it ends (copied, state, files, checksums, sent, renamed, complete, aside), for tests that stop there. upload: what
+    else is done with each step.
     """
 
     def __init__(
@@ -44,20 +44,20 @@ class Manager:
         directory: Path,
         config: CheckpointConfig,
         stage: Callable[[str], None] = lambda name: None,
-        destination: Nowhere = Nowhere(),
+        upload: NoUpload = NoUpload(),
     ) -> None:
         """Creates the directory and removes temporary folders of a killed run. Raises UserError when that fails."""
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
-        self._destination = destination
+        self._upload = upload
         self._primary = barriers.is_primary()
-        self._owns = self._primary or destination.apart
+        self._owns = self._primary or upload.per_process
         if self._owns:
             self._clean()
         self._exit = ExitStack()
         self._exit.enter_context(quiet())
-        self._writer = Writer(self._directory.name, destination.apart)
+        self._writer = Writer(self._directory.name, upload.per_process)
         self._exit.callback(self._writer.close)
         self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._exit.callback(self._thread.shutdown)
@@ -120,12 +120,12 @@ class Manager:
             self._writer.wait()
         self._stage("state")
         with self._failures(step):
-            self._destination.send_part(step, temporary)
+            self._upload.send_part(step, temporary)
         # Rename only after every process has written; no process continues, or stops, before it knows whether the rename worked.
         barriers.barrier(f"checkpoint {step} written")
         barriers.from_primary(f"checkpoint {step} saved", commit)
         if not self._primary:
-            self._destination.settle(self._directory, step, temporary)
+            self._upload.keep_part(self._directory, step, temporary)
 
     def _commit(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
         for name, source in files.items():
@@ -136,24 +136,24 @@ class Manager:
             else:
                 shutil.copytree(source, target)
         self._stage("files")
-        write_checksums(temporary, step, self._destination.others(step))
+        write_checksums(temporary, step, self._upload.others(step))
         self._stage("checksums")
-        self._destination.send(step, temporary)
+        self._upload.send(step, temporary)
         self._stage("sent")
         os.rename(temporary, self._directory / str(step))
         flush(self._directory)
         self._stage("renamed")
-        self._destination.complete(step, self._directory / str(step))
+        self._upload.complete(step, self._directory / str(step))
         self._stage("complete")
 
     def _retain(self, saved: int) -> None:
         """Deletes the complete steps that the config does not keep, but never the one just saved."""
-        for step in outlived(steps(self._directory), self._destination.local(self._config), saved):
+        for step in outlived(steps(self._directory), self._upload.local(self._config), saved):
             aside = self._directory / f".{step}.tmp-delete"
             os.rename(self._directory / str(step), aside)
             self._stage("aside")
             shutil.rmtree(aside)
-        self._destination.retain(self._config, saved)
+        self._upload.retain(self._config, saved)
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
@@ -174,9 +174,9 @@ class Manager:
             raise UserError(f"checkpoint failed at step {step}: {reason(error)}", fix=advice) from error
 
     def check(self) -> None:
-        """Raises the error of a save that has ended, once, as `wait`, and UserError where another run has taken the directory over; cheap
+        """Raises the error of a save that has ended, once, as `wait`, and UserError where another run has taken over the directory; cheap
         enough for every step."""
-        self._destination.check()
+        self._upload.check()
         if self._saving is not None and self._saving.done():
             self.wait()
 

@@ -1,6 +1,6 @@
-"""A run's directory at a URL: this machine works in a copy, and what changes there is uploaded.
+"""A work directory at a URL: this machine works in a copy, whose changes are uploaded.
 
-The URL is the truth. At a start the copy is cut back to it: the newest complete step is downloaded, and what the copy has beyond it goes.
+What is at the URL counts. At a start the newest complete step is downloaded, and whatever the copy has beyond it is deleted.
 """
 
 import contextlib
@@ -13,9 +13,9 @@ import jax
 
 from jaxenc import storage
 from jaxenc.checkpoint import lease
-from jaxenc.checkpoint.destination import AtUrl, Nowhere
 from jaxenc.checkpoint.lease import Lease
-from jaxenc.checkpoint.published import Published
+from jaxenc.checkpoint.remote import RemoteSteps
+from jaxenc.checkpoint.upload import NoUpload, Upload
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import Diverged, UserError
@@ -24,52 +24,55 @@ from jaxenc.processes import barriers
 from jaxenc.storage import Folder
 
 STEPS, FROZEN = "checkpoints", "frozen"
-# Of a run that was killed before its config.json was there.
+# What a run has that was killed before it wrote its config.json.
 BEGUN = {STEPS, FROZEN, "tensorboard"}
 # Files of the run that a start reads or continues; others, such as those of TensorBoard, are only added to.
 READ = (".json", ".jsonl", ".log")
 
 
-class Here:
-    """A work directory that is a folder of this machine, or on a disk that all machines share."""
+class Workdir:
+    """A work directory on a disk of this machine, or on one that all machines share.
 
-    apart = False
+    per_process: whether each process works in a copy of its own.
+    """
 
-    def destination(self, directory: Path) -> Nowhere:
-        """Where the steps of a directory of checkpoints go besides."""
-        return Nowhere()
+    per_process = False
+
+    def upload(self, directory: Path) -> NoUpload:
+        """The upload of the steps in a directory of checkpoints."""
+        return NoUpload()
 
     def publish(self) -> None:
         """Uploads the files of the run that have changed; called in process 0."""
 
     def named(self, text: str) -> str:
-        """`text` for a person, who knows the directory by its URL."""
+        """`text` with the URL of the directory in the place of the path of its copy."""
         return text
 
 
-class Mirror(Here):
-    """The copy at `path` of the work directory at `folder`; `open_` fills it. Each process has one of its own."""
+class Mirror(Workdir):
+    """The copy at `path` of the work directory at `folder`; `opened` fills it."""
 
-    apart = True
+    per_process = True
 
     def __init__(self, folder: Folder, path: Path, held_by: Lease | None) -> None:
-        """held_by: the lease, in process 0."""
+        """held_by: the lease, in process 0 only."""
         self._folder, self.path, self._lease = folder, path, held_by
         self._sent: dict[str, tuple[int, int]] = {}
         self._sending = threading.Lock()
 
-    def destination(self, directory: Path) -> Nowhere:
-        """As `Here.destination`."""
+    def upload(self, directory: Path) -> NoUpload:
+        """As `Workdir.upload`."""
         below = directory.relative_to(self.path).as_posix()
-        return AtUrl(Published(self._folder.below(below)), self._before_step, self._check)
+        return Upload(RemoteSteps(self._folder.below(below)), self._before_step, self._check)
 
     def publish(self) -> None:
-        """As `Here.publish`. Raises UserError."""
+        """As `Workdir.publish`. Raises UserError."""
         if self._lease is None:
             return
         with self._sending:
             self._lease.confirm()
-            # config.json first: what has it is a run's directory.
+            # config.json first: it makes the folder a run directory.
             for path in sorted(self.path.rglob("*"), key=lambda path: (path.name != "config.json", path)):
                 name = path.relative_to(self.path).as_posix()
                 if name.startswith((f"{STEPS}/", f"{FROZEN}/")) or path.name.startswith(".") or not path.is_file():
@@ -79,12 +82,12 @@ class Mirror(Here):
                     self._sent[name] = now
 
     def named(self, text: str) -> str:
-        """As `Here.named`."""
+        """As `Workdir.named`."""
         return text.replace(str(self.path), self._folder.url)
 
     def fill(self, check: bool, step: int) -> int:
-        """Makes the copy what is at the URL; returns the newest complete step, -1 where there is none. In process 0 it sets damaged steps
-        aside and deletes half-written ones; the others get `step`, process 0's. Raises UserError."""
+        """Makes the copy equal to the URL; returns its newest complete step, -1 where there is none. Process 0 sets damaged steps aside and
+        deletes half-written ones; the others download `step`, the one of process 0. Raises UserError."""
         self.path.mkdir(parents=True, exist_ok=True)
         for path in self.path.iterdir():
             if path.name not in (STEPS, FROZEN):
@@ -102,20 +105,20 @@ class Mirror(Here):
         return self._newest(STEPS, check, step)
 
     def _newest(self, name: str, check: bool, step: int) -> int:
-        published, directory = Published(self._folder.below(name)), self.path / name
+        remote, directory = RemoteSteps(self._folder.below(name)), self.path / name
         if self._lease:
-            published.clean()
-            newest = published.newest(directory, check, aside=True)
-            if newest is None and name == STEPS and (aside := published.aside()):
+            remote.clean()
+            newest = remote.newest(directory, check, aside=True)
+            if newest is None and name == STEPS and (aside := remote.aside()):
                 what = f"no checkpoint of this run is whole (set aside: {', '.join(aside)})"
                 raise UserError(what, self._folder.url, "choose another --workdir, or delete this one to start over")
         elif name != STEPS:
-            newest = published.newest(directory, check, aside=False)
+            newest = remote.newest(directory, check, aside=False)
         else:
             newest = step if step >= 0 else None
-            if newest is not None and (problems := published.fetch(newest, directory, check)):
+            if newest is not None and (problems := remote.download(newest, directory, check)):
                 what = f"{problems[0]} in process {jax.process_index()}, and not in process 0"
-                raise UserError(what, f"checkpoint {published.folder.url}/{newest}", "start again")
+                raise UserError(what, f"checkpoint {remote.folder.url}/{newest}", "start again")
         for path in directory.iterdir() if directory.is_dir() else ():
             if path.name != str(newest):
                 shutil.rmtree(path)
@@ -136,17 +139,17 @@ def _version(path: Path) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Here]]:
-    """(the folder to work in, what to do with it) of a work directory: itself, or for a URL a copy, filled, whose changes are uploaded at
-    the end too. Every process calls it; process 0 has the lease. check: as in `restore.choose`.
+def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Workdir]]:
+    """(folder to work in, Workdir) of a work directory: the folder itself, or for a URL a filled copy, whose last changes are uploaded at
+    the end. Every process calls it; process 0 holds the lease. check: as in `restore.choose`.
 
-    Raises UserError where it is neither new nor a run, and, for a URL, where it cannot be written to or another process writes there, and
-    for what is at fault in the block with the URL in the place of the copy.
+    Raises UserError where it is neither new nor a run, and for a URL that cannot be written to or that another process writes to. An error
+    of the block names the URL in the place of the copy.
     """
     if not storage.is_url(workdir):
         storage.must_be_local(workdir, "--workdir")
         must_hold_a_run(Path(workdir), "--workdir")
-        yield Path(workdir), Here()
+        yield Path(workdir), Workdir()
         return
     folder, index = storage.folder(str(workdir)), jax.process_index()
     root = storage.cache() / "runs" / storage.key(folder.url) / str(index)
@@ -162,12 +165,12 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Here]]:
             _must_hold_a_run(folder)
             mine = owned.enter_context(Lease(folder))
             mirrors.append(Mirror(folder, root / "run", mine))
-            return [mine.word, mirrors[0].fill(check, -1)]
+            return [mine.token, mirrors[0].fill(check, -1)]
 
-        word, step = barriers.from_primary(f"work directory {folder.url}", begin)
+        token, step = barriers.from_primary(f"work directory {folder.url}", begin)
         if not barriers.is_primary():
-            if lease.owner(folder) != word:
-                what = f"process {index} does not see there what process 0 writes"
+            if lease.owner(folder) != token:
+                what = f"process {index} does not see the files that process 0 writes there"
                 raise UserError(what, folder.url, "give all processes one --workdir that they share")
             mirrors.append(Mirror(folder, root / "run", None))
             mirrors[0].fill(check, step)
@@ -186,12 +189,12 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Here]]:
 def is_saved(workdir: str | Path, step: int) -> bool:
     """Whether a work directory, or the one at a URL, has a checkpoint of `step`."""
     if storage.is_url(workdir):
-        return step in Published(storage.folder(str(workdir)).below(STEPS)).steps()
+        return step in RemoteSteps(storage.folder(str(workdir)).below(STEPS)).steps()
     return (Path(workdir) / STEPS / str(step)).is_dir()
 
 
 def _probe(folder: Folder) -> None:
-    """Raises UserError where this process may not write, read or delete: now, and not at the first checkpoint."""
+    """Raises UserError where this process may not write, read or delete, before the first checkpoint has to."""
     name = ".probe"
     folder.write(name, b"jaxenc")
     if folder.read(name) != b"jaxenc":

@@ -12,7 +12,7 @@ import jax
 from jaxenc import files, tree
 from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
-from jaxenc.checkpoint.fetch import fetched
+from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
 from jaxenc.errors import UserError
@@ -74,13 +74,13 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     return Start("fresh", None, 0)
 
 
-def here(start: Start, directory: Path, given: str, check: bool) -> Start:
-    """`start`, which process 0 chose, with this process's own path where it has one: of the run in `directory`, or of `given`, the URL of
-    the other run."""
+def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> Start:
+    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, in its own copy of
+    `given` where that is a URL."""
     if start.kind == "resume":
         return dataclasses.replace(start, path=directory / str(start.step))
     if start.path is not None and is_url(given):
-        return dataclasses.replace(start, path=fetched(given, check, f"--{start.kind}-from", int(start.path.name)))
+        return dataclasses.replace(start, path=downloaded(given, check, f"--{start.kind}-from", int(start.path.name)))
     return start
 
 
@@ -93,9 +93,9 @@ def _whole(step_dir: Path, what: str) -> Path:
 
 def find(path: str | Path, check: bool, what: str) -> Path:
     """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`; of a URL, its copy on
-    this machine (`fetch.fetched`)."""
+    this machine (`download.downloaded`)."""
     if is_url(path):
-        return fetched(str(path), check, what)
+        return downloaded(str(path), check, what)
     path = Path(path)
     if source := of_others(path):
         raise UserError(

@@ -122,8 +122,8 @@ def _numbered(directory: Path) -> list[int]:
     return sorted(int(name) for name in names if name == str(int(name)))
 
 
-def told(folder: object, problems: Sequence[str], then: str) -> None:
-    """Prints a line about a checkpoint that does not verify, and what becomes of it."""
+def report_invalid(folder: object, problems: Sequence[str], then: str) -> None:
+    """Prints a line about a checkpoint that does not verify. then: what is done with it."""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     print(f"checkpoint {folder}: {problems[0]}{more}; {then}, trying an older step", file=sys.stderr)
 
@@ -139,7 +139,7 @@ def newest_valid(directory: Path, check: bool, set_aside: bool) -> int | None:
         problems = verify(folder, contents=check)
         if not problems:
             return step
-        told(folder, problems, f"set aside as {_set_aside(folder)}" if set_aside else LEFT)
+        report_invalid(folder, problems, f"set aside as {_set_aside(folder)}" if set_aside else LEFT)
     return None
 
 

@@ -15,21 +15,21 @@ from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.hlo.collectives import by_kind
-from jaxenc.sharding import chips, target, topology
+from jaxenc.sharding import cards, chips, topology
 from jaxenc.training import ahead
 from jaxenc.training.ahead import Forecast, Target
 from jaxenc.training.phases import Phase
 
 WAIT = "half a minute for a tiny model, 1 to 15 minutes for a base or large one; train.scan=true compiles one layer instead of all"
 FORMULA = (
-    "a bound and no measurement: the largest of FLOPs / peak, bytes / bandwidth of the memory, and bytes sent / bandwidth of the links, "
-    "by data sheets; a step takes longer"
+    "a lower bound, not a measurement: the largest of FLOPs / peak, bytes / bandwidth of the memory, and bytes sent / bandwidth of the "
+    "links, by published rates; a step takes longer"
 )
 OF_A_CARD = (
     "compiled from a description of the card, without one: what XLA chooses by timing kernels, such as a product's algorithm, may differ"
 )
 SIMULATED = (
-    "compiled for CPU devices in the place of GPUs, since jax's CUDA plugin is not installed (pip install jax-cuda13-plugin "
+    "compiled for CPU devices in place of GPUs, since jax's CUDA plugin is not installed (pip install jax-cuda13-plugin "
     "jax-cuda13-pjrt). What carries over: the state, the batch, model FLOPs, the kinds of collectives and their bytes. What does not: "
     "activations and the bytes of memory, since a GPU fuses differently and has attention of its own"
 )
@@ -37,11 +37,11 @@ SIMULATED = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
-    names = f"{', '.join(topology.TPUS)} and the shape of a slice, or {', '.join(target.CARDS)} and a number of cards: v5e:16x16, h100:8"
+    names = f"{', '.join(topology.TPUS)} and the shape of a slice, or {', '.join(cards.CARDS)} and a number of cards: v5e:16x16, h100:8"
     parser.add_argument("--topology", required=True, help=names)
     parser.add_argument("--slices", type=int, default=1, help="slices of that shape, joined by the data center's network (default: 1)")
     parser.add_argument("--phase", type=int, default=0, metavar="N", help="compile this phase only, from 1 (default: all of them)")
-    more = "also find the largest batch that fits, which compiles the step two to five times more"
+    more = "also find the largest batch that fits, which compiles the step up to six times more"
     parser.add_argument("--largest-batch", action="store_true", help=more)
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="also write the numbers to this new file, as JSON")
     parser.add_examples("jaxenc compile --config bert/base --topology v5e:2x2 --config.train.batch=128")
@@ -85,7 +85,7 @@ def _phase(args: argparse.Namespace, found: Target, number: int, phase: Phase) -
 
 
 def header(found: Target) -> list[str]:
-    """What is compiled for what."""
+    """The devices that the step is compiled for, and their mesh."""
     mesh = " x ".join(f"{axis} {size}" for axis, size in found.mesh.shape.items())
     slices = f" in {found.topology.slices} slices" if found.topology.slices > 1 else ""
     chip = chips.of_kind(found.topology.kind)
@@ -112,8 +112,8 @@ def lines(found: Target, one: Forecast) -> Iterator[str]:
     if not one.collectives:
         yield "no collectives"
     parts = ", ".join(f"{name} {seconds * 1e3:,.2f}" for name, seconds in dataclasses.asdict(one.bound).items() if seconds)
-    apart = one.bound.apart * 1e3
-    yield f"at least {one.bound.step * 1e3:,.2f} ms a step, by {one.bound.limit} (ms: {parts}); {apart:,.2f} without overlap"
+    separate = one.bound.without_overlap * 1e3
+    yield f"at least {one.bound.step * 1e3:,.2f} ms a step, by {one.bound.limit} (ms: {parts}); {separate:,.2f} without overlap"
     peak = chips.of_kind(found.topology.kind).flops
     if peak and one.bound.step:
         yield f"so model FLOPs utilisation is at most {one.model_flops / peak / one.bound.step:.0%}"

@@ -12,9 +12,7 @@ from jaxenc.doctor import cache, devices, hosts, roll_call
 from jaxenc.doctor.examine import Request, examine
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
-from jaxenc.processes import barriers, cluster
-
-WAIT = 60
+from jaxenc.processes import barriers, cluster, connection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="", metavar="DIR", help="folder of `jaxenc data` (default: that of --config, if it names one)")
     parser.add_argument("--config", default="", metavar="RECIPE", help=f"tells what a checkpoint takes; {cli_config.HELP}")
     parser.add_argument("--verify", action="store_true", help="compare the checksums of the data's files too, not their sizes alone")
-    wait = f"most seconds that one process waits for another, or for a device (default: {WAIT})"
-    parser.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help=wait)
+    wait = f"most seconds that one process waits for another, or for a device (default: {Request.seconds:g})"
+    parser.add_argument("--wait", type=float, default=Request.seconds, metavar="SECONDS", help=wait)
     parser.add_examples(
         "jaxenc doctor --workdir runs/base --config bert/base --config.data.path=data",
         "bash launch/local.sh --procs 2 -- jaxenc doctor --workdir runs/base",
@@ -46,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         if here:
             print(finding.line, flush=True)
 
-    for finding in hosts.before(own, os.environ) or _met(own, args.wait, host):
+    for finding in hosts.before(own) or _roll_call(own, args.wait, host):
         say(finding, own.index == 0 or finding.level == PROBLEM)
     if _code(printed):
         return _code(printed)
@@ -60,13 +58,13 @@ def run(args: argparse.Namespace) -> int:
         return _code(found) or report_error(error, args.debug)
 
     try:
-        with cache.unwritten(), cluster.joined(own, report):
+        with cache.unwritten(), connection.joined(own, report):
             for finding in examine(request):
                 say(finding, barriers.is_primary())
             if barriers.is_primary():
                 print(_summary(printed), flush=True)
             if any(finding.stuck for finding in printed):
-                cluster.leave(_code(printed))
+                connection.leave(_code(printed))
     except (RuntimeError, AssertionError) as error:  # of a process that is alone: `joined` ends one of several
         if not devices.refused(error, os.environ):
             raise
@@ -74,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     return _code(printed)
 
 
-def _met(own: cluster.Cluster, seconds: float, host: str) -> list[Finding]:
+def _roll_call(own: cluster.Cluster, seconds: float, host: str) -> list[Finding]:
     if own.count > 1 and own.address:
         return roll_call.call(own, seconds, host)
     return [Finding(OK, roll_call.CHECK, f"1, on {hosts.counted([host])}")]

@@ -8,7 +8,7 @@ import pathlib
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import report_error
 from jaxenc.config import flatten
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 from jaxenc.sharding.rules import PRESETS
 from jaxenc.tasks.evaluate import evaluate
 from jaxenc.training.held_out import check_place
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: the step, every held-out number and the number of predictions behind each loss. It is printed before the
     predictions are written, so that a full disk loses no number. Of several processes, process 0 prints and writes. Raises UserError."""
-    with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
+    with connection.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         values = cli_config.of_evaluation(args.overrides)
         if args.predictions:
             barriers.from_primary("place of predictions", lambda: check_place(args.predictions))

@@ -11,7 +11,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.cli.parser import Parser
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.results import quoted, table
@@ -54,7 +54,7 @@ def columns(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Prints the scores of every seed and their summary. Returns 0; 3 if every seed diverged; 75 if it was stopped, in which case the same
     command continues. Raises UserError."""
-    with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
+    with connection.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         # Reading the model's config creates arrays, so the processes must join first.
         tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)

@@ -13,7 +13,7 @@ from jaxenc.checkpoint.mirror import is_saved
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 from jaxenc.training.loop import Outcome
 from jaxenc.training.pretrain import pretrain
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Returns 0 when the run is finished and 75 when it was stopped before that: run the same command again. Raises UserError."""
     recipe = cli_config.resolve(args.config, args.overrides)
     effect.check_data(recipe, args.overrides)
-    with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
+    with connection.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 

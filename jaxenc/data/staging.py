@@ -1,4 +1,4 @@
-"""A data folder at a URL, copied to this machine: whole, once, and compared with the checksums of its manifest."""
+"""A data folder at a URL, copied to this machine once and compared with the checksums of its manifest."""
 
 import hashlib
 from pathlib import Path
@@ -9,24 +9,24 @@ from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, sha256, user_errors, write_bytes
 from jaxenc.storage import Folder
 
-# Beside the files of a copy that is whole and was compared.
+# Marks a copy that is complete and verified.
 COMPLETE = ".complete"
 ADVICE = "copy it there or build the data again"
 ADVICE_HERE = "free some space, or name another folder in JAXENC_CACHE"
 
 
 def facts(path: str | Path) -> Path:
-    """The folder on this machine that has the manifest of the data folder `path`: itself, or for a URL its copy, which may still lack the
-    other files. Raises UserError for a URL that cannot be read or holds no data folder."""
+    """The local folder with the manifest of the data folder `path`: itself, or for a URL its copy, which may still lack all other files.
+    Raises UserError for a URL that cannot be read or is not a data folder."""
     return _begun(str(path))[0] if storage.is_url(path) else Path(path)
 
 
 def staged(path: str | Path) -> Path:
-    """The folder on this machine with all files of the data folder `path`: itself, or for a URL its copy.
+    """The local folder with all files of the data folder `path`: itself, or for a URL its copy.
 
-    The copy is named after the bytes of the manifest, so data that changed at the URL is another copy. It is made by one process of this
-    machine, while the others wait, and used again afterwards. Raises UserError as `facts`, and naming a file that is missing at the URL or
-    is not the one of the manifest.
+    The name of the copy holds a hash of the manifest, so data that changed at the URL is copied anew. One process of this machine makes the
+    copy while the others wait; later runs use it again. Raises UserError as `facts`, and for a file that is missing at the URL or differs
+    from the manifest.
     """
     if not storage.is_url(path):
         return Path(path)

@@ -18,8 +18,8 @@ CHECK = "compilation cache"
 
 @dataclasses.dataclass(frozen=True)
 class Cache:
-    """Of one process. folder: '' where there is none; limit: bytes, -1 = none; used: bytes; programs: files; bare: programs that jax,
-    under a limit, cannot keep; open: whether other users may write there."""
+    """The cache of one process. folder: '' where there is none; limit: bytes, -1 = none; used: bytes; programs: their number; bare: the
+    number of those without a time of use; open: whether other users may write there."""
 
     host: str
     folder: str
@@ -50,7 +50,7 @@ def gather(host: str, environment: Mapping[str, str]) -> Cache:
 
 @contextlib.contextmanager
 def unwritten() -> Iterator[None]:
-    """No program of the block is written to the cache."""
+    """While in the block, no program is written to the cache."""
     name = "jax_persistent_cache_min_compile_time_secs"
     before = getattr(jax.config, name)
     jax.config.update(name, float("inf"))

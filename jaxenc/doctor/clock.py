@@ -12,8 +12,8 @@ NOTICED, TOO_MUCH = 1.0, 30.0
 
 
 def gather(clock: Callable[[], float], seconds: float) -> list[float]:
-    """The time of this process, by `clock`, before and after a barrier: at some moment between the two, all processes were there. seconds:
-    as of `barriers.barrier`."""
+    """The time by `clock` before and after a barrier: at some moment between the two, every process was in the barrier. seconds: as of
+    `barriers.barrier`."""
     barriers.barrier("doctor together", seconds)  # so that nobody waits long at the next one
     before = clock()
     barriers.barrier("doctor clock", seconds)
@@ -21,11 +21,11 @@ def gather(clock: Callable[[], float], seconds: float) -> list[float]:
 
 
 def judge(times: Sequence[Sequence[float]]) -> list[Finding]:
-    """times: of `gather`, of each process. Says the least that two clocks differ by, however slow the barrier was."""
+    """times: `gather` of each process. Reports a lower bound of each difference, however slow the barrier was."""
     if len(times) == 1:
         return []
     base = times[0]
-    # How far a clock is surely ahead of process 0's (+) or behind it (-).
+    # The least by which a clock is ahead of process 0's (+) or behind it (-).
     ahead = {rank: max(0.0, before - base[1]) - max(0.0, base[0] - after) for rank, (before, after) in enumerate(times)}
     off = {rank: gap for rank, gap in ahead.items() if abs(gap) > NOTICED}
     if not off:

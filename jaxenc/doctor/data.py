@@ -1,4 +1,4 @@
-"""Whether the data folder that each process reads is whole, and the same for all."""
+"""Whether the data folder of each process is complete, and the same in all."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The devices that JAX uses, beside those that the machines have."""
+"""The devices that JAX uses, compared with those that the machines have."""
 
 import dataclasses
 import importlib.util
@@ -16,13 +16,26 @@ from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value, proc
 
 CHECK = "devices"
 PLATFORMS = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")
-# Of each kind of accelerator: its platform in JAX, its names in JAX_PLATFORMS, the extra that installs it, the variables that hide some.
-KINDS = {
-    "nvidia": ("gpu", ("cuda", "gpu"), "cuda", ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")),
-    "tpu": ("tpu", ("tpu",), "tpu", ("TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS")),
-}
-NAMES = {"nvidia": "NVIDIA GPU", "tpu": "TPU chip"}
 SHM = 1 << 30  # bytes that NCCL may need in /dev/shm
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of accelerator. name: in messages; platform: in JAX; asked: its names in JAX_PLATFORMS; extra: of jaxenc, which installs jax
+    for it; hiding: variables that hide some of its devices."""
+
+    name: str
+    platform: str
+    asked: tuple[str, ...]
+    extra: str
+    hiding: tuple[str, ...]
+
+
+# By the name of the field of `Present`.
+KINDS = {
+    "nvidia": Kind("NVIDIA GPU", "gpu", ("cuda", "gpu"), "cuda", ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")),
+    "tpu": Kind("TPU chip", "tpu", ("tpu",), "tpu", ("TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "JAX_LOCAL_DEVICE_IDS")),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +59,7 @@ def gather(host: str, environment: Mapping[str, str], root: Path) -> Devices:
     local = jax.local_devices()
     limits = [(device.memory_stats() or {}).get("bytes_limit", 0) for device in local]
     memory = sum(limits) if local[0].platform != "cpu" else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    names = (*PLATFORMS, *(name for _, _, _, hiding in KINDS.values() for name in hiding))
+    names = (*PLATFORMS, *(name for kind in KINDS.values() for name in kind.hiding))
     given = {name: environment[name] for name in names if name in environment}
     shm = shutil.disk_usage("/dev/shm").total if os.path.isdir("/dev/shm") else 0
     return Devices(host, local[0].platform, local[0].device_kind, len(local), memory, present(root), _plugins(), given, shm)
@@ -61,14 +74,14 @@ def refused(error: BaseException, environment: Mapping[str, str]) -> list[Findin
     given = {name: environment[name] for name in PLATFORMS if environment.get(name)}
     asked = ", ".join(f"{name}={value}" for name, value in given.items())
     reason = "it has no such backend" if bare else str(error).partition("\n")[0]
-    extras = [extra for _, names, extra, _ in KINDS.values() if set(names) & set(",".join(given.values()).split(","))]
+    extras = [kind.extra for kind in KINDS.values() if set(kind.asked) & set(",".join(given.values()).split(","))]
     install = f"pip install 'jaxenc[{extras[0]}]'" if extras else "see why with JAX_DEBUG_LOG_MODULES=jax"
     fix = f"{install}, or unset {' and '.join(given)}" if given else install
     return [Finding(PROBLEM, CHECK, f"JAX does not start{f' with {asked}' if asked else ''} ({reason})", fix)]
 
 
 def of_json(data: Mapping[str, Any]) -> Devices:
-    """`dataclasses.asdict` of Devices, undone."""
+    """Devices from its `dataclasses.asdict`."""
     return Devices(**{**data, "present": Present(**data["present"]), "plugins": tuple(data["plugins"])})
 
 
@@ -96,17 +109,17 @@ def _seen(facts: Sequence[Devices]) -> Iterator[Finding]:
 
 def _unused(kind: str, host: str, ours: Mapping[int, Devices]) -> Iterator[Finding]:
     """Accelerators of one host that its processes do not use, or use twice."""
-    platform, _, _, hiding = KINDS[kind]
+    of_kind = KINDS[kind]
     there = max(getattr(one.present, kind) for one in ours.values())
     on_bus = max(getattr(one.present, f"{kind}_on_bus") for one in ours.values())
-    using = {rank: one.count for rank, one in ours.items() if one.platform == platform}
-    seen, where, name = sum(using.values()), f"{CHECK} of {host}", NAMES[kind]
+    using = {rank: one.count for rank, one in ours.items() if one.platform == of_kind.platform}
+    seen, where, name = sum(using.values()), f"{CHECK} of {host}", of_kind.name
     if there and not seen:
         rank, first = next(iter(ours.items()))
         what = f"{there} x {name} there, and JAX uses {first.platform.upper()} only in {processes(ours)}"
         yield Finding(PROBLEM, where, what, why(kind, first, "" if len(ours) == 1 else f" in process {rank}"))
     elif seen < there:
-        chosen = sorted({name for rank in using for name in hiding if name in ours[rank].variables})
+        chosen = sorted({name for rank in using for name in of_kind.hiding if name in ours[rank].variables})
         what = f"{there} x {name} there, and the processes use {seen}"
         fix = f"set by {', '.join(chosen)}: widen it if that is not meant" if chosen else "see what jax says with JAX_DEBUG_LOG_MODULES=jax"
         yield Finding(WARNING if chosen else PROBLEM, where, what, fix)
@@ -122,15 +135,15 @@ def _unused(kind: str, host: str, ours: Mapping[int, Devices]) -> Iterator[Findi
 
 def why(kind: str, facts: Devices, where: str = "") -> str:
     """Why JAX does not use accelerators of a kind that are there, as advice."""
-    _, names, extra, hiding = KINDS[kind]
+    of_kind = KINDS[kind]
     for variable in PLATFORMS:
         value = facts.variables.get(variable, "")
-        if value and not set(names) & {part.strip() for part in value.split(",")}:
+        if value and not set(of_kind.asked) & {part.strip() for part in value.split(",")}:
             return f"{variable}={value}{where} hides them: unset it"
     installed = any(("cuda" if kind == "nvidia" else "tpu") in plugin for plugin in facts.plugins)
     if not installed:
-        return f"install jax for it: pip install 'jaxenc[{extra}]'"
-    for variable in hiding:
+        return f"install jax for it: pip install 'jaxenc[{of_kind.extra}]'"
+    for variable in of_kind.hiding:
         if facts.variables.get(variable, "0").strip() in ("", "-1", "none", "NoDevFiles"):
             return f"{variable}={facts.variables[variable]!r}{where} hides them: unset it"
     if kind == "nvidia":

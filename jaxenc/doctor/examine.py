@@ -10,7 +10,7 @@ import jax
 from jaxenc.data import mixture
 from jaxenc.doctor import cache, clock, collective, data, devices, versions, workdir
 from jaxenc.doctor.findings import PROBLEM, Finding
-from jaxenc.doctor.probe import VISIBLE_WITHIN, probe
+from jaxenc.doctor.probe import VISIBLE_WITHIN, Probe, probe
 from jaxenc.errors import UserError
 from jaxenc.processes.barriers import gathered
 from jaxenc.training.run import Run
@@ -20,10 +20,10 @@ VERIFYING = 4 * 3600  # seconds that a process waits for one that reads all byte
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What to look at. host: the name of this one; workdir: a path or a URL, '' = none; data: a folder, '' = those of `runs`;
-    verify: also compare checksums of the data; runs: the run of --config, or none; environment: variables of this process; clock: seconds
-    since the epoch; root: of the file system that shows the accelerators; seconds: that a process waits for the others at each check;
-    visible_within: as of `probe`."""
+    """What to check. host: the name of this host; environment: of this process; workdir: a path or a URL, '' = none; data: a folder, '' =
+    those of `runs`; verify: also compare checksums of the data; runs: the run of --config, or none; clock: seconds since the epoch; root:
+    of the file system that shows the accelerators; seconds: that a process waits for the others at each check; visible_within: as in
+    `probe`."""
 
     host: str
     environment: Mapping[str, str]
@@ -38,8 +38,8 @@ class Request:
 
 
 def examine(request: Request) -> Iterator[Finding]:
-    """Every finding, the same ones in every process: each is one step of all of them. Trains nothing, and writes nothing but files that it
-    deletes. Raises Absent where another process does not answer."""
+    """Every finding, the same in every process; all processes take every step together. Trains nothing, and deletes the files that it
+    writes. Raises Absent where another process does not answer."""
     yield from versions.judge(gathered("doctor versions", versions.gather(request.environment), request.seconds))
     facts = dataclasses.asdict(devices.gather(request.host, request.environment, request.root))
     yield from devices.judge([devices.of_json(one) for one in gathered("doctor devices", facts, request.seconds)])
@@ -50,13 +50,13 @@ def examine(request: Request) -> Iterator[Finding]:
     yield from _cache(request)
     own = dataclasses.asdict(collective.check(request.seconds))
     sums = [Finding(**one) for one in gathered("doctor all-reduce", own, request.seconds)]
-    # The same answer everywhere; it differs where one process fails.
+    # The findings are equal, unless the reduction fails in some processes only.
     yield next((one for one in sums if one.level == PROBLEM), sums[0])
 
 
 def _workdir(request: Request) -> Iterator[Finding]:
     own = probe("workdir", request.workdir, request.visible_within, request.seconds)
-    probes = [type(own)(**one) for one in gathered("doctor workdir probes", dataclasses.asdict(own), request.seconds)]
+    probes = [Probe(**one) for one in gathered("doctor workdir probes", dataclasses.asdict(own), request.seconds)]
     needed, kept = 0, 0
     for run in request.runs:
         try:
@@ -71,7 +71,7 @@ def _data(request: Request) -> Iterator[Finding]:
     folders = (request.data,) if request.data else tuple(folder for run in request.runs for folder in run.data.folders)
     hosts = gathered("doctor hosts", request.host, request.seconds)
     for number, folder in enumerate(folders):
-        # The first process of a host reads the bytes for the others there.
+        # One process of each host reads all bytes.
         own = data.gather(folder, request.verify and hosts.index(request.host) == jax.process_index())
         facts = gathered(f"doctor data {number}", dataclasses.asdict(own), VERIFYING if request.verify else request.seconds)
         yield from data.judge(folder, [data.Data(**one) for one in facts])
@@ -83,5 +83,5 @@ def _cache(request: Request) -> Iterator[Finding]:
     probes = []
     if all(one.folder for one in facts):
         seen = probe("cache", own.folder, request.visible_within, request.seconds)
-        probes = [type(seen)(**one) for one in gathered("doctor cache probes", dataclasses.asdict(seen), request.seconds)]
+        probes = [Probe(**one) for one in gathered("doctor cache probes", dataclasses.asdict(seen), request.seconds)]
     yield from cache.judge(facts, probes)

@@ -12,7 +12,7 @@ SHOWN = 8  # processes, files or values named in a line
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """level: OK, WARNING (a run works, but slower or less safely) or PROBLEM (it fails, or is wrong). check: its name, with its place if
-    there is one. fix: what to do, of all but OK. stuck: whether a thread of this process hangs, so that it cannot end as usual."""
+    there is one. fix: what to do, '' for OK. stuck: whether a thread of this process hangs, so that it cannot end as usual."""
 
     level: str
     check: str
@@ -39,6 +39,6 @@ def listed(names: Sequence[str]) -> str:
 
 
 def by_value(values: Sequence[str]) -> str:
-    """What each process has, such as `3.11 in processes 0, 1, 3.12 in process 2`. values: of each process, in order."""
+    """The values by process, such as `3.11 in processes 0, 1, 3.12 in process 2`. values: one a process, in order."""
     where = {value: [rank for rank, other in enumerate(values) if other == value] for value in dict.fromkeys(values)}
     return ", ".join(f"{value or 'none'} in {processes(ranks)}" for value, ranks in where.items())

@@ -1,15 +1,19 @@
-"""A small file that one process writes and the others look for: whether a folder takes files, and whether it is one folder for all."""
+"""A small file that every process writes: whether a folder, here or at a URL, takes files, and whether it is one folder for all."""
 
 import dataclasses
+import os
 import secrets
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 
-from jaxenc.doctor import place as places
+from jaxenc import storage
+from jaxenc.errors import UserError
+from jaxenc.files import write_bytes
 from jaxenc.processes import barriers
-from jaxenc.storage import PACKAGES
+from jaxenc.storage import is_url
 
 NAME = ".jaxenc-doctor-"
 # Seconds until a file that one host wrote must be visible to the others: some network file systems list a folder anew that late.
@@ -33,35 +37,65 @@ def probe(name: str, folder: str, within: float, seconds: float) -> Probe:
     name: of this probe, once in a run. within: seconds that a process looks for the file of process 0; seconds: that it waits for the
     others. An error of the file system is part of the answer.
     """
-    place = places.nearest(folder)
-    word = barriers.from_primary(f"doctor {name} word", lambda: secrets.token_hex(8), seconds)
-    own, shared = f"{NAME}{word}-{jax.process_index()}", f"{NAME}{word}-0"
-    error = _failure(place, lambda: _write(place, own, word.encode()))
+    place = _nearest(folder)
+    token = barriers.from_primary(f"doctor {name} token", lambda: secrets.token_hex(8), seconds)
+    own, shared = f"{NAME}{token}-{jax.process_index()}", f"{NAME}{token}-0"
+    error = _failure(lambda: _write(place, own, token.encode()))
     try:
         errors = barriers.gathered(f"doctor {name} written", error, seconds)
-        seen = not errors[0] and _sees(place, shared, word.encode(), within)
+        seen = not errors[0] and _sees(place, shared, token.encode(), within)
         barriers.gathered(f"doctor {name} seen", seen, seconds)  # all have looked
     finally:
-        left = "" if error else _failure(place, lambda: places.remove(place, own))
-    return Probe(place, error or left, seen, places.free(place))
+        left = "" if error else _failure(lambda: _remove(place, own))
+    return Probe(place, error or left, seen, _free(place))
+
+
+def _nearest(folder: str) -> str:
+    """`folder`, or where it does not exist yet the nearest above it that does; a URL as it is."""
+    if is_url(folder):
+        return folder
+    path = Path(folder).absolute()
+    # os.path.exists raises for no name, unlike Path.exists: one that cannot be looked at counts as missing.
+    return str(next((place for place in (path, *path.parents) if os.path.exists(place)), path))
 
 
 def _write(place: str, name: str, content: bytes) -> None:
-    places.put(place, name, content)
-    if places.taken(place, name) != content:
+    if is_url(place):
+        storage.folder(place).write(name, content)
+    else:
+        write_bytes(Path(place, name), content)  # under another name, flushed and renamed, as checkpoints are
+    if _read(place, name) != content:
         raise OSError("reads other bytes than were written")
 
 
-def _failure(place: str, act: Callable[[], object]) -> str:
-    """Why `act` failed there, '' where it did not."""
+def _read(place: str, name: str) -> bytes:
+    return storage.folder(place).read(name) if is_url(place) else Path(place, name).read_bytes()
+
+
+def _remove(place: str, name: str) -> None:
+    if is_url(place):
+        storage.folder(place).remove([name])
+    else:
+        Path(place, name).unlink()
+
+
+def _free(place: str) -> int:
+    """Bytes that this user may still write to the disk of a folder, -1 where that cannot be known."""
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return -1
+    return found.f_bavail * found.f_frsize
+
+
+def _failure(act: Callable[[], object]) -> str:
+    """Why `act` failed, '' where it did not."""
     try:
         act()
-    except ImportError as error:
-        scheme = place.partition("://")[0]
-        package = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme}")
-        return f"it needs a package: pip install {package}"
-    except Exception as error:  # each file system of fsspec raises its own
-        return getattr(error, "strerror", "") or f"{type(error).__name__}: {error}".partition("\n")[0]
+    except UserError as error:  # of a URL
+        return f"{error.what}; {error.fix}"
+    except OSError as error:
+        return error.strerror or f"{type(error).__name__}: {error}"
     return ""
 
 
@@ -70,9 +104,9 @@ def _sees(place: str, name: str, content: bytes, within: float) -> bool:
     end = time.monotonic() + within
     while True:
         try:
-            if places.taken(place, name) == content:
+            if _read(place, name) == content:
                 return True
-        except Exception:  # it is not there yet, or cannot be read
+        except (OSError, UserError):  # it is not there yet, or cannot be read
             pass
         if time.monotonic() >= end:
             return False

@@ -1,4 +1,4 @@
-"""Whether all processes come, before jax joins them: jax ends a process whose partners do not come, and does not say which."""
+"""Whether all processes are there, before jax joins them: jax aborts after its time limit and does not say which process is missing."""
 
 import contextlib
 import dataclasses
@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jaxenc.doctor import hosts
 from jaxenc.doctor.findings import OK, PROBLEM, Finding, processes
+from jaxenc.processes import addresses
 from jaxenc.processes.cluster import COORDINATOR, PROCESSES, Cluster
 
 CHECK = "processes"
-# Seconds: between two tries to reach process 0; for those who come twice under one number, once all have come; for one caller's line.
+# Seconds: between two tries to reach process 0; to wait for a second process with the same index once all are there; for one caller's line.
 RETRY, LINGER, LINE = 0.2, 1.0, 5.0
 LONGEST = 1 << 16  # bytes of a line
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A process that came: its number, how many there are as it was told, and its host."""
+    """A process that called: its index, the number of processes as it was started with, and its host."""
 
     index: int
     count: int
@@ -27,8 +28,8 @@ class Call:
 
 
 def call(cluster: Cluster, seconds: float, host: str) -> list[Finding]:
-    """What process 0 found when all processes called it at the coordinator's address, within `seconds`: the same in all that reached it;
-    elsewhere that it cannot be reached. host: the name of this process's.
+    """What process 0 finds of the processes that call it at the coordinator's address within `seconds`, the same in all that reach it; in
+    the others, that they cannot reach it. host: the name of this host.
 
     Process 0 listens there without authentication, as jax's service does afterwards.
     """
@@ -37,12 +38,12 @@ def call(cluster: Cluster, seconds: float, host: str) -> list[Finding]:
 
 
 def judge(address: str, seconds: float, calls: Sequence[Call]) -> list[Finding]:
-    """What is wrong with the processes that came, process 0 first."""
+    """What is wrong with the processes that called. calls: process 0's first."""
     count, found = calls[0].count, []
     others = [one for one in calls if one.count != count]
     if others:
-        told = ", ".join(f"process {one.index} as one of {one.count}" for one in others)
-        found.append(Finding(PROBLEM, CHECK, f"process 0 was started as one of {count}, {told}", f"start all with one {PROCESSES}"))
+        counts = ", ".join(f"process {one.index} as one of {one.count}" for one in others)
+        found.append(Finding(PROBLEM, CHECK, f"process 0 was started as one of {count}, {counts}", f"start all with one {PROCESSES}"))
     for index in sorted({one.index for one in calls}):
         same = [one.host for one in calls if one.index == index]
         if len(same) > 1:
@@ -57,7 +58,7 @@ def judge(address: str, seconds: float, calls: Sequence[Call]) -> list[Finding]:
 
 
 def _take(cluster: Cluster, seconds: float, own: Call) -> list[Finding]:
-    host, port = hosts.split(cluster.address)
+    host, port = addresses.split(cluster.address)
     calls, end = [own], time.monotonic() + seconds
     with contextlib.ExitStack() as connections:
         try:
@@ -104,7 +105,7 @@ def _report(cluster: Cluster, seconds: float, own: Call) -> list[Finding]:
     end, why = time.monotonic() + seconds, "no answer"
     while time.monotonic() < end:
         try:
-            with socket.create_connection(hosts.split(cluster.address), max(end - time.monotonic(), RETRY)) as connection:
+            with socket.create_connection(addresses.split(cluster.address), max(end - time.monotonic(), RETRY)) as connection:
                 connection.sendall(json.dumps(dataclasses.asdict(own)).encode() + b"\n")
                 # Process 0 answers when all have come, or when its own time is over.
                 return [Finding(**one) for one in json.loads(_line(connection, seconds + LINGER + LINE))]

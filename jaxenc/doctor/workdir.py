@@ -1,4 +1,4 @@
-"""Whether the work directory takes checkpoints of all processes, and as many as a run keeps."""
+"""Whether all processes can write checkpoints to the work directory, and whether it has room for as many as a run keeps."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +8,10 @@ import jax
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, listed, processes
-from jaxenc.doctor.place import is_url
 from jaxenc.doctor.probe import Probe
 from jaxenc.families import MODELS
 from jaxenc.sharding import mesh as meshes
+from jaxenc.storage import is_url
 from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
@@ -41,7 +41,7 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
         found.append(Finding(PROBLEM, check, f"{who} ({reasons})", f"make {first.place} a folder that takes files, or choose another"))
     blind = [rank for rank, probe in enumerate(probes) if not probe.seen]
     if blind and 0 not in refused:
-        what = f"{processes(blind)} {'does' if len(blind) == 1 else 'do'} not see there what process 0 writes"
+        what = f"{processes(blind)} {'does' if len(blind) == 1 else 'do'} not see the files that process 0 writes there"
         found.append(
             Finding(PROBLEM, check, what, "give all processes one --workdir on a disk that all hosts share, or a URL such as gs://")
         )

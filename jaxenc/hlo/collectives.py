@@ -1,4 +1,4 @@
-"""What the devices of a compiled program send each other in one call."""
+"""The collectives of a compiled program: kind, bytes, devices, and how often each runs in one call."""
 
 import dataclasses
 import re
@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from jaxenc.hlo.program import Instruction, Program
 
 KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute", "collective-broadcast")
-# The computation in which a TPU's program adds and keeps its own part: an all-reduce in the text, a reduce-scatter on the wire.
+# A computation of a TPU's program that reduces and keeps one part: an all-reduce in the text, a reduce-scatter on the wire.
 SCATTERED = "all-reduce-scatter"
 STARTED = "AsyncCollectiveStart"
-# How a TPU's program sends to other slices: to its host, which knows the operation.
+# An attribute of the sends by which a TPU's program reaches other slices: the operation, which the hosts do.
 BETWEEN_SLICES = "_xla_megascale_transfer_type"
 
 _CHANNEL = re.compile(r"channel_id=(\d+)")
@@ -24,9 +24,9 @@ _PAIRS = re.compile(r"source_target_pairs=\{\{(\d+),(\d+)\}")
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """One collective operation. dtype: of most of its bytes. nbytes: of the whole array on a device: what is reduced, what is gathered,
-    what is sent. group: devices that take part together, the first such group; between slices, the slices. between: whether it is between
-    slices. times: how often it runs in a step."""
+    """One collective operation. dtype: of most of its bytes. nbytes: of the whole array on a device, such as the operand of an all-reduce
+    and the result of an all-gather. group: the first group of devices that take part; between slices, the slices. between: whether it is
+    between slices. times: how often it runs in a step."""
 
     kind: str
     dtype: str
@@ -45,8 +45,8 @@ class Collective:
 
 
 def collectives(program: Program, devices: int, slices: int = 1) -> list[Collective]:
-    """Every collective of a program on `devices` devices in `slices` slices that runs at least once, in the order of the text. One that the
-    compiler spreads over several fusions, as a TPU's does to overlap it with products, is there once."""
+    """Every collective that a program on `devices` devices in `slices` slices runs, in the order of the text. One that the compiler splits
+    over several fusions, as a TPU's does to overlap it with products, is listed once."""
     times = program.times()
     begun = {channel for body in program.computations.values() for channel in _begun(body)}
     found = []

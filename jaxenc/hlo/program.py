@@ -67,15 +67,15 @@ Computation = Mapping[str, Instruction]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """computations: {name: {name of an instruction: it}}, in the order of the text, callees before their callers. entry: the name of the
-    first one that runs."""
+    """computations: {name: {name: instruction}}, in the order of the text, callees before their callers. entry: the name of the first one
+    that runs."""
 
     computations: Mapping[str, Computation]
     entry: str
 
     def times(self) -> dict[str, int]:
-        """How often each computation runs in one call of the program: a loop's body as often as the loop goes round, each branch of a
-        conditional once. Computations of one operation on scalars, such as a reduction's, have 0."""
+        """How often each computation runs in one call of the program: the body of a loop once for each iteration, each branch of a
+        conditional once. Computations that an operation applies to scalars, such as a reduction's, count 0."""
         out = dict.fromkeys(self.computations, 0) | {self.entry: 1}
         for name in reversed(self.computations):
             for one in self.computations[name].values():
@@ -96,8 +96,8 @@ class Program:
             yield from ((name, 1) for name in one.called)
 
     def trips(self, loop: Instruction, condition: str) -> int:
-        """How often a loop goes round: as the compiler says or, as TPUs' does not, the one number that its condition compares a counter
-        from 0 with; 1 where neither is there."""
+        """The number of iterations of a loop: the compiler's `known_trip_count` or, since that of TPUs prints none, the one integer that
+        its condition holds; 1 where neither is there."""
         if known := _TRIPS.search(loop.attributes):
             return int(known[1])
         limits = [limit for one in self.computations.get(condition, {}).values() if (limit := _integer(one)) is not None]
@@ -105,7 +105,7 @@ class Program:
 
 
 def read(text: str) -> Program:
-    """The program of HLO text; instructions before the first computation are in one without a name."""
+    """The program of HLO text; instructions before the first computation go to one named ''."""
     found: dict[str, dict[str, Instruction]] = {}
     body, entry = found.setdefault("", {}), ""
     for line in text.splitlines():
@@ -128,7 +128,7 @@ def _instruction(at: re.Match, line: str) -> Instruction:
 
 
 def _split(line: str, start: int) -> tuple[str, str]:
-    """(what the parentheses that open before `start` hold, the rest of the line)."""
+    """(the content of the parenthesis that opens before `start`, the rest of the line)."""
     depth = 1
     for bracket in re.compile(r"[()]").finditer(line, start):
         depth += 1 if bracket[0] == "(" else -1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from jaxenc.hlo.program import Instruction, Program
 
-# They move nothing: names of what is there, or the end of what has begun.
+# Operations that move no bytes: they name existing arrays, or end an operation that has started.
 FREE = {
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all", "partition-id",
     "replica-id", "copy-done", "async-done", "async-update", "all-reduce-done", "all-gather-done", "collective-permute-done", "slice-done",
@@ -30,8 +30,8 @@ def flops(program: Program) -> float:
 
 
 def traffic(program: Program) -> float:
-    """Bytes that one call reads from and writes to the memory of one device: operands and results of every kernel that lie there. Of an
-    array that a kernel slices, only the slice counts. What a cache saves is not known: kernels may move less."""
+    """Bytes that one call reads from and writes to the memory of one device: the operands and results of every kernel that lie there. Of an
+    array that a kernel slices, only the slice counts. Caches are not modelled, so kernels may move less."""
     times, fused = program.times(), _fused(program)
     return sum(
         times[name] * sum(_moved(one, body, program) for one in body.values())
@@ -69,8 +69,8 @@ def _library_product(one: Instruction, body: Mapping[str, Instruction]) -> float
 
 
 def _convolution(one: Instruction, body: Mapping[str, Instruction]) -> float:
-    """2 · batch · features out · features in of the kernel · the pairs (place of the output, place of the kernel) that meet the input and
-    no padding or hole: a TPU's compiler writes batched products as convolutions that are mostly holes."""
+    """2 · batch · features out · features in of the kernel · the pairs (place of the output, place of the kernel) that read an element of
+    the input, and not padding or dilation: a TPU's compiler writes batched products as convolutions that are mostly dilation."""
     labels = _LABELS.search(one.attributes)
     left, right, out = (_shape(one, 0, body), _shape(one, 1, body), one.arrays[0].shape)
     window = dict(item.partition("=")[::2] for item in _WINDOW.search(one.attributes)[1].split()) if "window={" in one.attributes else {}
@@ -78,12 +78,12 @@ def _convolution(one: Instruction, body: Mapping[str, Instruction]) -> float:
     valid = 1
     for index, digit in enumerate(sorted(spatial)):
         sizes = left[labels[1].index(digit)], right[labels[2].index(digit)], out[labels[3].index(digit)]
-        valid *= _meetings(*sizes, index, window)
+        valid *= _valid_pairs(*sizes, index, window)
     batch, features = out[labels[3].index("b")], out[labels[3].index("f")]
     return 2.0 * batch * features * right[labels[2].index("i")] * valid
 
 
-def _meetings(size: int, kernel: int, places: int, axis: int, window: Mapping[str, str]) -> int:
+def _valid_pairs(size: int, kernel: int, places: int, axis: int, window: Mapping[str, str]) -> int:
     of_axis = lambda name, default: window[name].split("x")[axis] if name in window else default
     stride, dilate, spread = (int(of_axis(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate"))
     low = int(of_axis("pad", "0_0").split("_")[0])

@@ -53,6 +53,6 @@ class Split:
 
 
 def _to_split() -> dict[str, int]:
-    """{axis of the mesh: its size} without the axes over which each device already has its own part (`sharding/collectives.py`)."""
+    """{axis: size} of the mesh, without the axes over which each device already has its own part (`sharding/collectives.py`)."""
     mesh = jax.sharding.get_abstract_mesh()
     return {axis: size for axis, size in mesh.shape.items() if axis not in mesh.manual_axes}

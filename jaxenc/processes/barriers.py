@@ -27,8 +27,8 @@ def is_primary() -> bool:
 
 
 def barrier(name: str, seconds: float = LIMIT) -> None:
-    """Waits for every process to come to `name`; any thread may call it. All come to one name equally often: the n-th call of one process
-    meets the n-th of the others.
+    """Waits until every process has reached `name`; any thread may call it. All processes call it equally often for one name: the n-th call
+    of one process meets the n-th of the others.
 
     Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
     """
@@ -49,7 +49,7 @@ def gathered(name: str, value: Any, seconds: float = LIMIT) -> list[Any]:
             return [rank for rank in range(count) if str(rank) not in present]
 
         client.key_value_set(f"{folder}{index}", json.dumps(value))
-        # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
+        # Process 0 collects the values and the others read its list: two requests a process instead of `count`.
         if index:
             return json.loads(_await(name, f"{folder}all", lambda: missing() or [0], seconds, began))
         values = [json.loads(_await(name, f"{folder}{rank}", missing, seconds, began)) for rank in range(count)]

@@ -1,24 +1,100 @@
-"""Several processes as one: how they meet at the start and leave at the end; nothing to do in a process that is alone."""
+"""The processes of a run, as the environment describes them: how many there are, which this is, where and for how long they meet."""
 
-import contextlib
-import os
-import socket
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import NoReturn
-
-import jax
+import dataclasses
+from collections.abc import Mapping
 
 from jaxenc.errors import UserError
-from jaxenc.processes import addresses, gloo, private
-from jaxenc.processes.barriers import ErrorOfAll
-from jaxenc.processes.environment import COORDINATOR, MEET, PROCESSES, Cluster, from_environment
-from jaxenc.processes.finish import finish
+from jaxenc.processes import addresses, gpus, launchers
+from jaxenc.processes.rank import Rank, is_number
 
-__all__ = ["Cluster", "close", "connect", "from_environment", "joined", "leave", "must_be_alone"]
+COORDINATOR, PROCESSES, PROCESS = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS"
+MEET, HEARTBEAT, LEAVE = "JAXENC_MEET", "JAXENC_HEARTBEAT", "JAXENC_LEAVE"
+POD = "JOB_COMPLETION_INDEX"  # Kubernetes: the index of a pod of an indexed Job
+# Seconds for several hosts to meet: they come up minutes apart and load jax from cold disks. Gangs that restarted cold died after 300
+# (github.com/marin-community/marin/pull/7232).
+MEET_SEVERAL_HOSTS = 1800
 
-REPORT = 5  # seconds for others to report an error of process 0
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The processes of a run. Raises UserError for numbers out of range and an address that is not one.
+
+    address: HOST:PORT at which process 0 listens, without authentication, and which the others call; '' for one process, and with
+    jax_joins, where jax finds it by itself. count: the number of processes; index: of this one, from 0. counted_by, numbered_by: the
+    variables that say so.
+
+    Seconds: meet, for all processes to join. heartbeat, after which a silent process counts as dead and jax aborts all others; at the
+    earliest after half of it, since signs of life are sent that often. leave, for all processes to leave at the end.
+
+    hosts: the number of hosts, 0 where it is not known. gpus: local ids of the GPUs of this process, () for all that it sees.
+    """
+
+    address: str = ""
+    count: int = 1
+    index: int = 0
+    heartbeat: int = 90
+    meet: int = 300
+    leave: int = 30
+    hosts: int = 0
+    jax_joins: bool = False
+    gpus: tuple[int, ...] = ()
+    counted_by: str = PROCESSES
+    numbered_by: str = PROCESS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            what = f"{self.numbered_by} is {self.index} and {self.counted_by} is {self.count}"
+            raise UserError(what, fix=f"number processes from 0, each below {self.counted_by}")
+        for name, seconds in ((MEET, self.meet), (HEARTBEAT, self.heartbeat), (LEAVE, self.leave)):
+            if seconds < 1:
+                raise UserError(f"{name} is {seconds}", fix="it is at least 1 second")
+        if self.count > 1 and not self.jax_joins and not addresses.is_address(self.address):
+            raise UserError(f"{COORDINATOR} is {self.address!r}", fix="write HOST:PORT of process 0")
+
+
+def from_environment(environment: Mapping[str, str]) -> Cluster:
+    """The cluster that the environment describes; one process where nothing says that there are several, or only JAXENC_PROCESSES=1 does.
+
+    In this order: JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS, which a pod of an indexed Kubernetes Job has as
+    JOB_COMPLETION_INDEX; what Open MPI, a step of Slurm or a TPU slice says (`launchers.rank`): beside it JAXENC_COORDINATOR replaces the
+    address, and JAXENC_PROCESSES is the number to expect. JAXENC_MEET, JAXENC_HEARTBEAT and JAXENC_LEAVE are seconds, as in `Cluster`; the
+    first is 1800 unless set where the processes may be on several hosts.
+
+    Raises UserError, with the variables to set, where a launcher started this process as one of several and does not say where process 0
+    can listen, since each would train alone; where two numbers of processes differ; where only some variables are set; for text that is
+    not a number; and as `Cluster`.
+    """
+    given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if given == [PROCESSES] and environment[PROCESSES] == "1":
+        return Cluster()
+    index = POD if given == [COORDINATOR, PROCESSES] and environment.get(POD) else PROCESS
+    if len(given) == 3 or index == POD:
+        rank = _explicit(environment, index)
+    elif PROCESS not in given and (found := launchers.rank(environment)) is not None:
+        rank = _expected(found, environment, given)
+    elif given:
+        fix = f"set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them"
+        raise UserError(f"{' and '.join(given)} set without the rest", fix=fix)
+    elif environment.get(POD):
+        what = f"{POD} is {environment[POD]}: one pod of an indexed Job, which would run alone"
+        join = f"{COORDINATOR}=HOST:PORT of pod 0 and {PROCESSES}=the Job's completions"
+        raise UserError(what, fix=f"set {join} to join them, or {PROCESSES}=1 for a pod that is meant to be alone")
+    else:
+        return Cluster()
+    one_host = rank.hosts == 1 or addresses.is_named_loopback(rank.address)
+    return Cluster(
+        rank.address,
+        rank.count,
+        rank.index,
+        heartbeat=_number(environment, HEARTBEAT, Cluster.heartbeat),
+        meet=_number(environment, MEET, Cluster.meet if one_host else MEET_SEVERAL_HOSTS),
+        leave=_number(environment, LEAVE, Cluster.leave),
+        hosts=rank.hosts,
+        jax_joins=rank.jax_joins,
+        gpus=gpus.share(environment, rank),
+        counted_by=rank.counted_by,
+        numbered_by=rank.numbered_by,
+    )
 
 
 def must_be_alone(environment: Mapping[str, str], command: str) -> None:
@@ -28,123 +104,37 @@ def must_be_alone(environment: Mapping[str, str], command: str) -> None:
         raise UserError(f"{cluster.counted_by} is {cluster.count}: {command} runs in one process", fix=f"start it once, with {PROCESSES}=1")
 
 
-def connect(cluster: Cluster) -> None:
-    """Joins the other processes; call it before anything else of jax.
-
-    Raises UserError when process 0 cannot listen at its address, when that address leads every host back to itself, when they do not all
-    come within `cluster.meet` seconds, and when jax then counts or numbers them otherwise than `cluster`.
-    """
-    if cluster.count == 1:
-        return
-    if cluster.address:
-        addresses.check_reachable(cluster.address, cluster.hosts, COORDINATOR)
-        if cluster.index == 0:
-            addresses.check_free(cluster.address, COORDINATOR)
-    # jax's service would take SIGTERM away from `train/signals.py`; `agreement.py` does its work.
-    jax.config.update("jax_enable_preemption_service", False)
-    limits = {
-        "initialization_timeout": cluster.meet,
-        "heartbeat_timeout_seconds": cluster.heartbeat,
-        "shutdown_timeout_seconds": cluster.leave,
-    }
-    try:
-        if cluster.jax_joins:
-            jax.distributed.initialize(**limits)
-        else:
-            jax.distributed.initialize(
-                cluster.address,
-                cluster.count,
-                cluster.index,
-                cluster.gpus or None,
-                cluster_detection_method="deactivate",
-                coordinator_bind_address=cluster.address,
-                **limits,
-            )
-    except (RuntimeError, ValueError, OSError) as error:
-        raise _not_met(cluster, error) from error
-    gloo.listen_beside(cluster.address or private.coordinator())
-    _check_numbers(cluster)
-    _check_hosts(cluster)
+def _explicit(environment: Mapping[str, str], variable: str) -> Rank:
+    """The rank that JAXENC_COORDINATOR, JAXENC_PROCESSES and the index in `variable` give; what a launcher of the same processes knows of
+    their hosts is added."""
+    count, index = _number(environment, PROCESSES, 1), _number(environment, variable, 0)
+    own = Rank(PROCESSES, variable, count, index, environment[COORDINATOR])
+    # On cpu, since for TPUs a metadata server would be asked.
+    found = launchers.rank({**environment, "JAX_PLATFORMS": "cpu"})
+    if found is None or (found.count, found.index) != (count, index):
+        return own
+    return dataclasses.replace(own, hosts=found.hosts, local_index=found.local_index, local_count=found.local_count)
 
 
-def _not_met(cluster: Cluster, error: Exception) -> UserError:
-    """The error of a process that has not joined the others."""
-    why = str(error).partition("\n")[0]
-    where = cluster.address or "the address that jax finds for process 0"
-    fix = f"start every process, each with this address, within {cluster.meet} s ({MEET})"
-    if cluster.address and addresses.is_loopback(cluster.address):
-        fix += f"; {cluster.address} reaches processes of this host only"
-    return UserError(f"process {cluster.index} of {cluster.count} at {where}: {why}", fix=fix)
+def _expected(found: Rank, environment: Mapping[str, str], given: list[str]) -> Rank:
+    """The rank that a launcher gives, at the address in JAXENC_COORDINATOR where it is set. Raises UserError where JAXENC_PROCESSES is
+    another number, and where there is no address."""
+    if PROCESSES in given and (expected := _number(environment, PROCESSES, 1)) != found.count:
+        fix = f"start {expected} processes, or leave {PROCESSES} out"
+        raise UserError(f"{PROCESSES} is {expected}, and {found.counted_by} counts {found.count} processes", fix=fix)
+    if COORDINATOR in given:
+        return dataclasses.replace(found, address=environment[COORDINATOR], jax_joins=False)
+    if not (found.address or found.jax_joins):
+        who = f"{found.counted_by} is {found.count} and {found.numbered_by} is {found.index}"
+        what = f"{who}: one of {found.count} processes that would each run alone"
+        join = f"{COORDINATOR}=HOST:PORT of process 0, {PROCESSES}=${found.counted_by} and {PROCESS}=${found.numbered_by}"
+        raise UserError(what, fix=f"set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
+    return found
 
 
-def _check_numbers(cluster: Cluster) -> None:
-    """Raises UserError where jax, which asks the devices, sees other processes than `cluster` says."""
-    count, index = jax.process_count(), jax.process_index()
-    if count != cluster.count:
-        seen = f"process {cluster.index} sees {count} processes instead of {cluster.count} ({cluster.counted_by})"
-        raise UserError(f"{jax.default_backend()} devices do not reach one another", seen, "check the drivers and JAX_PLATFORMS")
-    if index != cluster.index:
-        what = f"process {cluster.index} of {count} by {cluster.numbered_by} is process {index} by its devices"
-        raise UserError(what, fix=f"number processes as jax does, or set {COORDINATOR}, {PROCESSES} and JAXENC_PROCESS")
-
-
-def _check_hosts(cluster: Cluster) -> None:
-    """Raises UserError where process 0 was met at a loopback address by a process of a host with another name."""
-    address, own = cluster.address or private.coordinator(), socket.gethostname()
-    if not addresses.is_loopback(address):
-        return
-    client = private.store()
-    if cluster.index == 0:
-        client.key_value_set("jaxenc/host", own, allow_overwrite=True)
-    elif (first := client.blocking_key_value_get("jaxenc/host", 1000 * cluster.meet)) != own:
-        what = f"process 0 is on {first} and process {cluster.index} on {own}, and they met at {address}, a loopback address"
-        raise UserError(what, fix=f"set {COORDINATOR}=HOST:PORT with an address of {first} that {own} reaches")
-
-
-def close() -> None:
-    """Leaves the other processes once all of them come here."""
-    if jax.distributed.is_initialized():
-        jax.distributed.shutdown()
-
-
-@contextlib.contextmanager
-def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator[None]:
-    """`connect`, the block, `finish`, `close`. When the block of one of several processes fails, that process ends here.
-
-    report: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
-    for ever, for processes that wait for this one.
-    """
-    try:
-        connect(cluster)
-        # Not on GPUs, where NCCL_DEBUG=INFO, which a user sets, prints to the same place.
-        if cluster.count > 1 and jax.default_backend() == "cpu":
-            gloo.be_quiet()
-        yield
-        if cluster.count > 1:
-            finish(cluster.leave)
-    except BaseException as error:
-        if cluster.count == 1:
-            raise
-        code = report(error)
-        if isinstance(error, ErrorOfAll):
-            _await_reports(cluster)
-        leave(code)
-    close()
-
-
-def _await_reports(cluster: Cluster) -> None:
-    """Process 0 waits up to REPORT seconds until the others say here that they have reported: its end would abort them before."""
-    client, end = private.store(), time.monotonic() + REPORT
-    with contextlib.suppress(jax.errors.JaxRuntimeError):
-        if cluster.index:
-            client.key_value_set(f"jaxenc/reported/{cluster.index}", "reported", allow_overwrite=True)
-            return
-        for rank in range(1, cluster.count):
-            client.blocking_key_value_get(f"jaxenc/reported/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
-
-
-def leave(code: int) -> NoReturn:
-    """Ends this process at once, from any thread."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    """The number in a variable of ours, `default` where it is not set."""
+    text = environment.get(name) or str(default)
+    if not is_number(text):
+        raise UserError(f"{name} is {text!r}", fix="it is a whole number")
+    return int(text)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from jaxenc.storage import user_cache
+
 FOLDER, SIZE = "JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE"
 # Beyond it JAX deletes the least recently used programs. With a limit it also locks the folder, so no process reads half a program.
 MAX_BYTES = 2 * 1024**3
@@ -20,20 +22,19 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that turn the cache on, for `environment`; call it before JAX is imported.
 
     {} where JAX_COMPILATION_CACHE_DIR is set, even to '', and where the folder cannot be made, for instance without a home. The folder is
-    jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache), with a subfolder for each kind of processor: XLA compiles for the one it
-    runs on and does not check that it loads a program there (homes are often shared). A folder of the user's has no limit of its size, and
-    so no lock, unless they set one; with one it is cleaned as ours is.
+    compiled/ in `storage.user_cache`, with a subfolder for each kind of processor: XLA compiles for the one it runs on and does not check
+    that it loads a program there (homes are often shared). A folder that the user names has no size limit, and so no lock, unless they set
+    one; with one it is cleaned as ours is.
     """
     if FOLDER in environment:
         _clean_given(environment)
         return {}
     try:
-        root = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = root / "jaxenc" / "compiled" / _processor()
+        folder = user_cache(environment) / "compiled" / _processor()
         folder.mkdir(parents=True, exist_ok=True)
         if environment.get(SIZE) != "-1":
             _clean(folder)
-    except (OSError, RuntimeError):  # Path.home raises RuntimeError without a home.
+    except (OSError, RuntimeError):  # RuntimeError: no home
         return {}
     wanted = {
         FOLDER: str(folder),
@@ -53,10 +54,10 @@ def _clean_given(environment: Mapping[str, str]) -> None:
 
 
 def _clean(folder: Path) -> None:
-    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them. So
-    too those from a time without a limit, for as long as one of which there is no time of use JAX writes no more.
+    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them. Also
+    those that were written without a size limit: JAX writes no program beside one that has no time of use.
 
-    Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be found.
+    Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be recognised.
     """
     try:
         with FileLock(folder / LOCK, timeout=LOCK_TIMEOUT_S):

@@ -1,7 +1,7 @@
-"""The environment of a process that compiles for accelerators which its machine does not have."""
+"""The environment of a process that compiles for accelerators that its machine does not have."""
 
-# JAX_PLATFORMS: the devices of this machine stay free. TPU_SKIP_MDS_QUERY: libtpu asks no metadata server what TPU it is on, which takes a
-# minute where there is none. ALLOW_MULTIPLE_LIBTPU_LOAD: several compilations at once do not wait for one another's lock of the TPU.
+# JAX_PLATFORMS: the accelerators of this machine stay free. TPU_SKIP_MDS_QUERY: libtpu asks no metadata server for its TPU, which takes
+# a minute where there is none. ALLOW_MULTIPLE_LIBTPU_LOAD: several compilations at once do not wait for one another's lock of the TPU.
 SETTINGS = {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 
 

@@ -1,4 +1,4 @@
-"""How several processes come to their end: none leaves while a device of another still waits for one of its own."""
+"""The end of several processes: none leaves while a device of another still waits for one of its devices."""
 
 import jax
 import numpy as np
@@ -8,12 +8,11 @@ from jaxenc.processes.barriers import barrier
 
 
 def finish(seconds: float) -> None:
-    """Returns once all devices of all processes have done what was dispatched. Raises as `barrier`, to which all come within `seconds`.
+    """Returns once all devices of all processes have done what was dispatched. Raises as `barrier`, which all reach within `seconds`.
 
-    A result that all devices hold is read from the first of this process, while the others may still be at it: with Gloo, still connecting
-    to those of another process for the first time. Where that one has ended meanwhile, they wait for it and this process never exits (6 of
-    47 pairs of processes with 8 CPU devices each, jax 0.10.2). So all come here, where one sum over all devices, the last of their
-    collectives, is awaited on each.
+    A replicated result is read from the first device of this process, while the others may still compute it: with Gloo, they may still be
+    connecting to another process. Where that process has ended meanwhile, they wait for it and this process never exits (6 of 47 pairs of
+    processes with 8 CPU devices each, jax 0.10.2). So every process waits here for a last sum over all devices, on each of its own.
     """
     barrier("the end", seconds)
     mesh = Mesh(np.array(jax.devices()), "all")

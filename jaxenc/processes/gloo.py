@@ -1,10 +1,10 @@
-"""Where the CPUs of several processes talk to one another."""
+"""Gloo, through which the CPUs of several processes run collectives: where it listens, and what it prints."""
 
 import os
 import socket
 import sys
 
-from jaxenc.processes import private
+from jaxenc.processes import addresses, private
 
 
 def listen_beside(coordinator: str) -> None:
@@ -14,11 +14,10 @@ def listen_beside(coordinator: str) -> None:
     the first collective of a program Gloo waits for the other processes for 30 s, which nothing lengthens: a process that comes later ends
     all with an error, and `launch/local.sh` starts them again.
     """
-    host, _, port = coordinator.rpartition(":")
-    kind, _, _, _, there = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
-    with socket.socket(kind, socket.SOCK_DGRAM) as way:
-        way.connect(there)  # sends nothing
-        private.listen_for_gloo(way.getsockname()[0])
+    family, _, _, _, there = socket.getaddrinfo(*addresses.split(coordinator), type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(there)  # sends nothing; chooses the local address
+        private.listen_for_gloo(probe.getsockname()[0])
 
 
 def be_quiet() -> None:

@@ -1,9 +1,9 @@
-"""How a process knows that a launcher started it as one of several, and where process 0 is."""
+"""Which of several processes this one is, by the launcher that started it."""
 
 from collections.abc import Mapping
 
 from jaxenc.processes import openmpi, slurm, tpu
-from jaxenc.processes.place import Place, numbered
+from jaxenc.processes.rank import Rank, from_variables
 
 # Launchers that do not say where process 0 can listen: (variable with the number of processes, variable with the rank of this one).
 VARIABLES = (
@@ -17,16 +17,16 @@ VARIABLES = (
 )
 
 
-def place(environment: Mapping[str, str]) -> Place | None:
-    """Which of several processes this is, None where no launcher says that it is one of several. Also raises as `tpu.place`.
+def rank(environment: Mapping[str, str]) -> Rank | None:
+    """The rank of this process, None where no launcher says that it is one of several. Also raises as `tpu.rank`.
 
     The innermost launcher counts: `mpirun` in a Slurm job starts its daemons by `srun`, whose numbers their ranks inherit. So Open MPI
     comes first, and a step of Slurm counts where every other launcher, such as srun's own PMI, gives the same numbers.
     """
-    if mpi := openmpi.place(environment):
+    if mpi := openmpi.rank(environment):
         return mpi
-    others = [found for pair in VARIABLES if (found := numbered(environment, *pair))]
-    step = slurm.place(environment)
+    others = [found for pair in VARIABLES if (found := from_variables(environment, *pair))]
+    step = slurm.rank(environment)
     if step is not None and all((found.count, found.index) == (step.count, step.index) for found in others):
         return step
-    return others[0] if others else tpu.place(environment)
+    return others[0] if others else tpu.rank(environment)

@@ -1,4 +1,4 @@
-"""What jax keeps private and several processes need: the store of its coordination service, and where Gloo listens.
+"""Private names of jax that several processes need: the store of its coordination service, and where Gloo listens.
 
 No other file of jaxenc imports it. tests/processes/test_private.py fails when one of these moves and when jax has a public one.
 """
@@ -17,7 +17,7 @@ def store() -> Any:
 
 
 def coordinator() -> str:
-    """HOST:PORT of the coordination service that this process has joined, also where jax found it by itself."""
+    """HOST:PORT of the coordination service that this process has joined, also where jax found the address by itself."""
     return distributed.global_state.coordinator_address
 
 

@@ -4,17 +4,17 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from jaxenc.processes.place import Place, is_number, numbered, port, whole
+from jaxenc.processes.rank import Rank, from_variables, is_number, number, port
 
-# Between the ports of two steps of one job: ports of up to 509 jobs in a row, with up to 8 steps each, differ. A prime, so that more steps
-# still do.
+# Between the ports of two steps of one job: up to 509 jobs in a row, with up to 8 steps each, have ports of their own. A prime, so that
+# most jobs with more steps have too.
 STRIDE = 509
 # A part of a node list: text and, in brackets, numbers and ranges of them, any number of times.
 PART = r"(?:[^,\[\]\s]|\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\])+"
 
 
-def place(environment: Mapping[str, str]) -> Place | None:
-    """This task's place in its step, None outside a step of several tasks.
+def rank(environment: Mapping[str, str]) -> Rank | None:
+    """This task's rank in its step, None outside a step of several tasks.
 
     A batch script and the shell of salloc run alone, although Slurm sets the number of tasks for them and rank 0 for the script: only
     `srun` starts a step, whose own number of tasks counts (slurm.schedmd.com/srun.html, "output environment variables").
@@ -25,28 +25,28 @@ def place(environment: Mapping[str, str]) -> Place | None:
     if environment.get("SLURM_JOB_ID") and not environment.get("SLURM_STEP_ID"):
         return None
     size = "SLURM_STEP_NUM_TASKS" if environment.get("SLURM_STEP_NUM_TASKS") else "SLURM_NTASKS"
-    found, nodes = numbered(environment, size, "SLURM_PROCID"), hosts(environment.get("SLURM_STEP_NODELIST", ""))
+    found, nodes = from_variables(environment, size, "SLURM_PROCID"), hosts(environment.get("SLURM_STEP_NODELIST", ""))
     job, step = environment.get("SLURM_JOB_ID", ""), environment.get("SLURM_STEP_ID", "")
     if found is None or not (nodes and is_number(job) and is_number(step)):
         return found
     address = f"{nodes[0]}:{port(int(job) + STRIDE * int(step))}"
     # 2(x3),1: tasks on each node of the step, in the order of the list.
     counts = re.findall(r"(\d+)(?:\(x(\d+)\))?", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    tasks = [int(number) for number, times in counts for _ in range(int(times or 1))]
-    node = whole(environment, "SLURM_NODEID", 0)
-    beside = tasks[node] if node < len(tasks) else 1
-    return dataclasses.replace(found, address=address, hosts=len(nodes), local=whole(environment, "SLURM_LOCALID", 0), beside=beside)
+    tasks = [int(count) for count, times in counts for _ in range(int(times or 1))]
+    node, local_index = number(environment, "SLURM_NODEID", 0), number(environment, "SLURM_LOCALID", 0)
+    local_count = tasks[node] if node < len(tasks) else 1
+    return dataclasses.replace(found, address=address, hosts=len(nodes), local_index=local_index, local_count=local_count)
 
 
 def hosts(listed: str) -> list[str]:
-    """The hosts of a node list such as `a[01-03,07],b5`, in order, as `scontrol show hostnames` prints them; [] for what is no list."""
+    """The hosts of a node list such as `a[01-03,07],b5`, in order, as `scontrol show hostnames` prints them; [] where it is not one."""
     if not re.fullmatch(rf"{PART}(,{PART})*", listed):
         return []
     found: list[str] = []
     for part in re.finditer(PART, listed):
         names = [""]
         for text, ranges in re.findall(r"([^,\[\]]+)|\[([^\[\]]*)\]", part[0]):
-            ends = [text] if text else [number for one in ranges.split(",") for number in _numbers(one)]
+            ends = [text] if text else [end for one in ranges.split(",") for end in _numbers(one)]
             names = [name + end for name in names for end in ends]
         found += names
     return found

@@ -6,20 +6,20 @@ import urllib.request
 from collections.abc import Mapping
 
 from jaxenc.errors import UserError
-from jaxenc.processes.place import Place, is_number
+from jaxenc.processes.rank import Rank, is_number
 
 # Where GKE names the workers of a slice; jax asks in this order.
 WORKERS = ("TPU_PROCESS_ADDRESSES", "TPU_WORKER_HOSTNAMES")
-# Of the metadata server, as jax has them: tries, seconds between two. Seconds for one answer.
+# Requests to the metadata server: tries and the seconds between two, as jax has them; seconds that one may take.
 TRIES, PAUSE, ANSWER = 6, 0.5, 10
 
 
-def place(environment: Mapping[str, str]) -> Place | None:
-    """This worker's place among those of its slice, or of all slices (MEGASCALE_*); None where it is alone or JAX_PLATFORMS has no `tpu`.
+def rank(environment: Mapping[str, str]) -> Rank | None:
+    """This worker's rank in its slice, or in all slices together (MEGASCALE_*); None where it is alone or JAX_PLATFORMS has no `tpu`.
 
     jax finds the address of process 0 by itself (`jax.distributed.initialize`: "if you are using TPU, all arguments are optional"), and
     numbers the processes as this does: slice by slice, in each by worker (jax/_src/clusters/cloud_tpu_cluster.py). Raises UserError where
-    there are several workers and jax sees no TPU here, for numbers that cannot be, and where no metadata server answers.
+    there are several workers and jax sees no TPU here, for numbers out of range, and where no metadata server answers.
     """
     if "tpu" not in (environment.get("JAX_PLATFORMS") or "tpu").split(","):
         return None
@@ -27,15 +27,15 @@ def place(environment: Mapping[str, str]) -> Place | None:
     seen = bool(environment.get("TPU_ML_PLATFORM"))
     size = next((name for name in WORKERS if environment.get(name)), "")
     if size:
-        rank, names, index, told = "TPU_WORKER_ID", environment[size].split(","), environment.get("TPU_WORKER_ID", ""), environment
-    elif seen and not environment.get("TPU_SKIP_MDS_QUERY") and (index := _metadata(environment, "agent-worker-number")):
-        size, rank = "worker-network-endpoints", "agent-worker-number"
-        names, told = _metadata(environment, size).split(","), {**_settings(_metadata(environment, "tpu-env")), **environment}
+        own, names, worker, settings = "TPU_WORKER_ID", environment[size].split(","), environment.get("TPU_WORKER_ID", ""), environment
+    elif seen and not environment.get("TPU_SKIP_MDS_QUERY") and (worker := _metadata(environment, "agent-worker-number")):
+        size, own = "worker-network-endpoints", "agent-worker-number"
+        names, settings = _metadata(environment, size).split(","), {**_settings(_metadata(environment, "tpu-env")), **environment}
     else:
         return None
-    slices, own = told.get("MEGASCALE_NUM_SLICES") or "1", told.get("MEGASCALE_SLICE_ID") or "0"
-    if not all(map(is_number, (slices, own, index))) or int(index) >= len(names) or int(own) >= int(slices):
-        what = f"{rank} is {index!r} of {len(names)} in {size}, MEGASCALE_SLICE_ID {own!r} of {slices!r} in MEGASCALE_NUM_SLICES"
+    slices, number = settings.get("MEGASCALE_NUM_SLICES") or "1", settings.get("MEGASCALE_SLICE_ID") or "0"
+    if not all(map(is_number, (slices, number, worker))) or int(worker) >= len(names) or int(number) >= int(slices):
+        what = f"{own} is {worker!r} of {len(names)} in {size}, MEGASCALE_SLICE_ID {number!r} of {slices!r} in MEGASCALE_NUM_SLICES"
         raise UserError(what, fix="number workers and slices from 0, as the platform does")
     count = len(names) * int(slices)
     if count == 1:
@@ -45,7 +45,7 @@ def place(environment: Mapping[str, str]) -> Place | None:
             "install jax[tpu], set JAX_PLATFORMS=cpu for a process that uses none, or JAXENC_PROCESSES=1 for one that is meant to be alone"
         )
         raise UserError(f"{size} names {len(names)} workers with TPUs, and jax finds no TPU here", fix=fix)
-    return Place(size, rank, count, int(index) + int(own) * len(names), hosts=count, jax_joins=True)
+    return Rank(size, own, count, int(worker) + int(number) * len(names), hosts=count, jax_joins=True)
 
 
 def _metadata(environment: Mapping[str, str], key: str) -> str:

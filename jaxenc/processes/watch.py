@@ -9,7 +9,7 @@ from typing import Self
 
 import jax
 
-from jaxenc.processes import barriers, cluster, private
+from jaxenc.processes import barriers, connection, private
 
 FOLDER = "jaxenc/watch/"
 
@@ -58,7 +58,7 @@ class Watch:
                 line = f"{who}: nothing for {now - since:.0f} s: start all processes again" if over else who
                 print(line, file=sys.stderr, flush=True)
                 if over:
-                    cluster.leave(1)
+                    connection.leave(1)
 
 
 def _exchange(index: int, sign: str) -> dict[str, str]:

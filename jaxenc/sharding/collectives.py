@@ -1,6 +1,6 @@
-"""What devices send each other in a training step: parameters are gathered before they are used, and gradients are summed once.
+"""The collectives of a training step: parameters are gathered before they are used, and gradients are summed once.
 
-Left to the compiler, the gradient of a bfloat16 product is summed in bfloat16, a tied table is summed once for each use, fsdp sums whole
+Left to the compiler, the gradient of a bfloat16 product is summed in bfloat16, a tied table is summed once for each use, fsdp all-reduces
 gradients where a reduce-scatter would do, and some sums stay inside the loop over microbatches (all seen in programs compiled for TPUs).
 """
 
@@ -22,15 +22,15 @@ def batch_axes(mesh: Mesh) -> tuple[str, ...]:
 
 
 def on_own_rows(function: Callable[..., Any], mesh: Mesh, in_specs: Any, out_specs: Any) -> Callable[..., Any]:
-    """`function` of each device's own part of its arguments: nothing is sent but what `function` says with `gathered`, `summed` and
-    `added_up`.
+    """`function`, applied by each device to its own part of the arguments: between the parts of a batch only `gathered`, `summed` and
+    `all_summed` communicate.
 
     in_specs, out_specs: as in jax.shard_map, over the axes of the batch; the compiler still splits the other axes. On a mesh that does not
     split the batch it is `function` itself.
     """
     if not batch_axes(mesh):
         return function
-    # An axis of one device is manual too: the compiler then has nothing left to split and does not change the program.
+    # An axis of one device is manual too, so that the compiler has nothing left to split.
     manual = {axis for axis in mesh.axis_names if axis in BATCH or mesh.shape[axis] == 1}
     return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=manual, check_vma=False)
 
@@ -41,7 +41,7 @@ def own_specs(stored: Tree) -> Tree:
 
 
 def gathered(params: Tree, stored: Tree) -> Tree:
-    """Parameters whole over the axes of the batch, from each device's own part; stored: the NamedSharding of each."""
+    """Parameters, whole over the axes of the batch, from each device's part. stored: the NamedSharding of each."""
 
     def one(leaf: jax.Array, sharding: NamedSharding) -> jax.Array:
         for dim, axes in _splits(sharding):
@@ -52,10 +52,10 @@ def gathered(params: Tree, stored: Tree) -> Tree:
 
 
 def summed(gradients: Tree, stored: Tree) -> Tree:
-    """The sum of all devices' whole gradients, in their dtype; each device gets its own part. stored: as in `gathered`.
+    """The sum over all devices of their whole gradients, in their dtype; each device gets its part. stored: as in `gathered`.
 
-    A gradient that `fsdp` splits is reduce-scattered there, and the part is then summed over the other axes. Each leaf is sent by itself:
-    the first ones can travel while the backward pass computes the last.
+    A gradient that `fsdp` splits is reduce-scattered over it, and the part is then summed over the other axes. Each leaf is a collective of
+    its own, so that the first can run while the backward pass computes the last.
     """
 
     def one(leaf: jax.Array, sharding: NamedSharding) -> jax.Array:
@@ -68,21 +68,21 @@ def summed(gradients: Tree, stored: Tree) -> Tree:
     return _on_own_width(lambda gradients: jax.tree.map(one, gradients, stored), stored)(gradients)
 
 
-def added_up(sums: Tree, mesh: Mesh) -> Tree:
-    """Sums over rows, added over all devices, each in its dtype."""
+def all_summed(sums: Tree, mesh: Mesh) -> Tree:
+    """Sums over the rows of a device, summed over all devices, each in its dtype."""
     axes = batch_axes(mesh)
     return jax.tree.map(lambda leaf: jax.lax.psum(leaf, axes).astype(leaf.dtype), sums) if axes else sums
 
 
 def _splits(sharding: NamedSharding) -> list[tuple[int, tuple[str, ...]]]:
-    """(dimension, the batch's mesh axes that split it in more than one part) of an array."""
+    """(dimension, those axes of the batch that split it) of an array."""
     axes = batch_axes(sharding.mesh)
     return [(dim, own) for dim, names in enumerate(_names(sharding)) if (own := tuple(name for name in names if name in axes))]
 
 
 def _on_own_width(function: Callable[[Tree], Tree], stored: Tree) -> Callable[[Tree], Tree]:
-    """`function` of each device's own part of a layer's width, inside `on_own_rows`: the compiler makes an array whole over the axes that
-    it splits itself before it gathers or scatters it over others."""
+    """`function` of each device's own part of a layer's width, for use inside `on_own_rows`: the compiler would otherwise gather an array
+    over the axes that it splits itself before a collective over the others."""
     held = jax.tree.leaves(stored)
     mesh = held[0].mesh if held else None
     if mesh is None or not batch_axes(mesh):

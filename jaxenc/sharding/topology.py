@@ -1,4 +1,4 @@
-"""Accelerators that this machine need not have, by name: `v5e:16x16` is a slice of 256 chips, `h100:8` a host with eight cards."""
+"""Accelerators to compile for, by name, which this machine need not have: `v5e:16x16` is a slice of 256 chips, `h100:8` eight cards."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ import jax
 from jax.experimental import topologies
 
 from jaxenc.errors import UserError
-from jaxenc.sharding import target
+from jaxenc.sharding import cards
 
 # {name: (number of axes of a shape, kind that libtpu reports, options of libtpu)}. A v4 is one device with both its cores, as on a TPU VM.
 TPUS: Mapping[str, tuple[int, str, Mapping[str, str]]] = {
@@ -48,18 +48,18 @@ class Topology:
 
     @property
     def simulated(self) -> bool:
-        """Whether `devices` are CPUs in the place of GPUs, for want of jax's CUDA plugin."""
-        return not self.is_tpu and not any(find_spec(f"jax_plugins.xla_cuda{line}") for line in target.CUDA if find_spec("jax_plugins"))
+        """Whether `devices` are CPUs in place of GPUs, since jax's CUDA plugin is not installed."""
+        return not self.is_tpu and not any(find_spec(f"jax_plugins.xla_cuda{line}") for line in cards.CUDA if find_spec("jax_plugins"))
 
     def devices(self) -> list[jax.Device]:
-        """Its devices, to compile for and not to run on: through libtpu, through jax's CUDA plugin with a description of the card or,
-        without the plugin, as many CPU devices.
+        """Its devices, to compile for and not to run on: from libtpu, from jax's CUDA plugin with a description of the card or, without the
+        plugin, as many CPU devices.
 
         Raises UserError where libtpu is missing or refuses the shape, and where this process has already started with fewer CPU devices.
         """
         if self.is_tpu:
             return self._tpus()
-        return _cpus(self.count) if self.simulated else target.devices(self.kind, self.count)
+        return _cpus(self.count) if self.simulated else cards.devices(self.kind, self.count)
 
     def _tpus(self) -> list[jax.Device]:
         if not find_spec("libtpu"):
@@ -80,7 +80,7 @@ class Topology:
 
 
 def parse(text: str, slices: int = 1) -> Topology:
-    """The topology that `text` names, `slices` times. Raises UserError for an unknown name, a shape that is none, and slices of GPUs."""
+    """The topology that `text` names, `slices` times. Raises UserError for an unknown name, an invalid shape, and slices of GPUs."""
     where = f"--topology {text}"
     name, _, shape = text.partition(":")
     sizes = tuple(int(size) for size in shape.split("x")) if re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", shape) else ()
@@ -92,13 +92,13 @@ def parse(text: str, slices: int = 1) -> Topology:
             example = "x".join(["4"] * axes)
             raise UserError(f"the shape of a {name} slice has {axes} sizes", where, f"write it as {name}:{example}")
         return Topology(text, kind, sizes, slices)
-    if name in target.CARDS:
+    if name in cards.CARDS:
         if len(sizes) != 1:
             raise UserError("a host has a number of cards", where, f"write it as {name}:8")
         if slices > 1:
             raise UserError("GPUs have no slices", "--slices", "leave it out: one host is planned")
-        return Topology(text, target.CARDS[name].kind, sizes, 1)
-    raise UserError(f"no such accelerator; known are {', '.join((*TPUS, *target.CARDS))}", where, ASK)
+        return Topology(text, cards.CARDS[name].kind, sizes, 1)
+    raise UserError(f"no such accelerator; known are {', '.join((*TPUS, *cards.CARDS))}", where, ASK)
 
 
 def _cpus(count: int) -> list[jax.Device]:

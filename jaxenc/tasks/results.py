@@ -106,7 +106,7 @@ class Results:
 
 
 def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
-    """`kept_here`, and of a URL the URL of the model: a copy of the results there says which."""
+    """As `kept_here`; for a URL the URL of the model, by a copy of the results there."""
     if not is_url(folder):
         return kept_here(pathlib.Path(folder), seed)
     there = storage.folder(str(folder))

@@ -38,9 +38,9 @@ def gradients(
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
     """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
 
-    Every device computes the whole gradient of its own rows, part by part, and all of them are summed once, after the last part, in
-    float32. Under fsdp the parameters are gathered before the first part: nothing is sent inside the loop, and a device holds all
-    parameters and gradients for the length of a step.
+    Every device computes the whole gradient of its own rows, part by part; the gradients are summed over the devices once, after the last
+    part, in float32. Under fsdp the parameters are gathered before the first part: the loop has no collectives, and a device holds all
+    parameters and gradients during a step.
     """
     weights, stored = objective.weights(example), place.shardings
 
@@ -48,21 +48,21 @@ def gradients(
         whole, fixed = collectives.gathered(params, stored.params), collectives.gathered(frozen, stored.frozen)
         loss = _loss_of_part(objective, fixed, weights)
         grads, terms, metrics, new_carry = _sums_of_parts(jax.value_and_grad(loss, has_aux=True), parts, whole, carry, example, keys)
-        return collectives.summed(grads, stored.params), *collectives.added_up((terms, metrics), place.mesh), new_carry
+        return collectives.summed(grads, stored.params), *collectives.all_summed((terms, metrics), place.mesh), new_carry
 
     rows, everywhere = partition.batch_sharding(place.mesh).spec, PartitionSpec()
     of_params, of_frozen = collectives.own_specs(stored.params), collectives.own_specs(stored.frozen)
     ins = (of_params, of_frozen, rows, rows, Keys(everywhere, rows, everywhere), everywhere)
     outs = (of_params, everywhere, everywhere, rows)
-    apart = collectives.on_own_rows(own, place.mesh, ins, outs)
-    grads, terms, metrics, new_carry = apart(params, frozen, carry, dict(example), keys, weights)
+    on_every_device = collectives.on_own_rows(own, place.mesh, ins, outs)
+    grads, terms, metrics, new_carry = on_every_device(params, frozen, carry, dict(example), keys, weights)
     return grads, terms, weights, metrics, new_carry
 
 
 def _sums_of_parts(
     value_and_grad: Any, parts: int, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
 ) -> tuple[Tree, dict[str, Array], Sums, Tree]:
-    """(gradient, term sums, metric sums, next carry) of rows in `parts` parts."""
+    """(gradient, term sums, metric sums, next carry) of the rows of a device, in `parts` parts."""
 
     def part(rows: Any) -> tuple[Tree, dict[str, Array], Sums, Tree]:
         part_carry, part_example, part_rows = rows

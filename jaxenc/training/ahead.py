@@ -1,4 +1,4 @@
-"""The step of a run compiled for accelerators that this machine does not have, and what the compiled program says of it."""
+"""The step of a run, compiled for accelerators that this machine does not have: its memory, work, collectives and least time."""
 
 import dataclasses
 import math
@@ -49,9 +49,9 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """What the compiled step of a phase takes, on each device. flops: of its matrix products; model_flops: of the model, nothing computed
-    twice; traffic: bytes between the device and its memory. refused: what the compiler said of a step too large for it, else '': such a
-    step has no flops, traffic and collectives. seconds: that compiling took."""
+    """What the compiled step of a phase takes on each device. flops: of its matrix products; model_flops: of the model, nothing computed
+    twice; traffic: bytes between the device and its memory. refused: the compiler's message for a step that is too large for it, else '';
+    such a step has no flops, traffic or collectives. seconds: of compiling."""
 
     phase: Phase
     attention: str
@@ -84,7 +84,7 @@ def target(run: Run, vocabulary: Vocabulary, topology: Topology) -> Target:
 
 
 def forecast(found: Target, number: int, phase: Phase) -> Forecast:
-    """Compiles the step of `phase`, which is that of number `number` or the same with another batch."""
+    """Compiles the step of `phase`: phase `number` of the run, or the same with another batch."""
     began = time.monotonic()
     objective, run, place = found.objectives[number], found.run, found.place(number, phase)
     step = memory.compiled(objective, run, phase, place)
@@ -95,14 +95,14 @@ def forecast(found: Target, number: int, phase: Phase) -> Forecast:
     flops, traffic, sent = work.flops(program), work.traffic(program), collectives(program, found.mesh.size, found.topology.slices)
     room = found.room
     fits = not refused and planned.total <= room
-    said = memory.verdict(planned, run, phase, found.mesh, room)
+    verdict = memory.verdict(planned, run, phase, found.mesh, room)
     if refused and planned.total <= room:
-        said = f"does not fit in {room / 1e6:,.1f} MB: {memory.advice(planned, run, phase, found.mesh, room)}"
+        verdict = f"does not fit in {room / 1e6:,.1f} MB: {memory.advice(planned, run, phase, found.mesh, room)}"
     return Forecast(
         phase,
         run.execution(meshes.platform(found.mesh.devices.flat[0]), phase.length).attention,
         planned,
-        said,
+        verdict,
         fits,
         objective.flops(phase.length) * phase.batch / found.mesh.size,
         flops,
@@ -133,8 +133,8 @@ def estimate(small: tuple[int, int], large: tuple[int, int], room: float) -> int
 
 def largest(found: Target, number: int, first: Forecast) -> Forecast:
     """The forecast of the largest batch that fits, of phase `number`, within 4 % of its rows: they come in multiples of `rows_a_step`.
-    first: of the phase itself. The memory of a step is nearly a straight line of its rows: one to six compilations more. The forecast does
-    not fit where no batch does."""
+    first: of the phase itself. The memory of a step grows nearly linearly with its rows, so one to six compilations are enough. Where no
+    batch fits, neither does the forecast."""
     unit, phase = rows_a_step(found), first.phase
     of_rows = lambda count: forecast(found, number, dataclasses.replace(phase, batch=count * unit))
     known = {phase.batch // unit: first}

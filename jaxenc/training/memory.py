@@ -47,8 +47,8 @@ class StepMemory:
 
 @dataclasses.dataclass(frozen=True)
 class TooLarge:
-    """A step that the compiler itself finds too large, as that of TPUs does. memory: of the step, as far as the message says; what it does
-    not say is 0. said: the message."""
+    """A step that the compiler refuses as too large, as that of TPUs does. memory: of the step, as far as the message says, else 0. said:
+    the message."""
 
     memory: StepMemory
     said: str
@@ -75,7 +75,7 @@ def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, place:
 
 
 def _parts(held: int, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
-    """held: bytes of a device that the step allocates beside its arguments."""
+    """held: bytes of a device that the step allocates besides its arguments."""
     state, batch = place.abstract, on_each_device(_batch(objective, run, phase, place.mesh))
     gradients = on_each_device(state.params)
     parts = (gradients + on_each_device(state.frozen), on_each_device(state.moments), on_each_device(state.carry), batch)
@@ -84,7 +84,7 @@ def _parts(held: int, objective: Objective, run: Run, phase: Phase, place: Layou
 
 def compiled(objective: Objective, run: Run, phase: Phase, place: Layout) -> Compiled | TooLarge:
     """The step of a phase, compiled for the devices of `place`, which need not be here. Runs nothing."""
-    # The memory is the same, and a CPU's program compiles in half the time.
+    # On a CPU: the same memory in half the time of compiling.
     fast = {"xla_backend_optimization_level": 0} if place.mesh.devices.flat[0].platform == "cpu" else {}
     with jax.set_mesh(place.mesh):
         try:
@@ -97,7 +97,7 @@ def compiled(objective: Objective, run: Run, phase: Phase, place: Layout) -> Com
 
 
 def held_beside(message: str, arguments: int) -> int:
-    """Bytes that a step needs beside its arguments by the message of the TPU's compiler, 0 where it says none. arguments: their bytes."""
+    """Bytes that a step needs besides its arguments, by the message of TPUs' compiler; 0 where it has none. arguments: their bytes."""
     if temporary := re.search(r"HLO temporaries \(([\d.]+)([KMGT])\)", message):
         return _bytes(*temporary.groups())
     if whole := re.search(r"Used ([\d.]+)([KMGT]) of [\d.]+[KMGT] hbm", message):

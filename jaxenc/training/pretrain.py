@@ -11,7 +11,7 @@ import jax
 
 from jaxenc.checkpoint import mirror, restore
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.checkpoint.mirror import Here
+from jaxenc.checkpoint.mirror import Workdir
 from jaxenc.checkpoint.restore import Start
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
@@ -54,8 +54,8 @@ def pretrain(
         return train_job(prepare.prepare(run, folder, heads, models), continue_from, init_from, init_map, place)
 
 
-def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Here = Here()) -> Outcome:
-    """As `pretrain`, for a run whose data is open and whose mesh is made; it writes to `job.directory`, of which `place` is the rest."""
+def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Workdir = Workdir()) -> Outcome:
+    """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
     workdir = job.directory
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
@@ -67,9 +67,9 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         start = Start.from_json(barriers.from_primary("start", choose))
-        start = restore.here(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
+        start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
-        if not place.apart:
+        if not place.per_process:
             refusals.refuse_other_folder(workdir)
         if start.kind == "resume":
             resume.refuse_other_state(job, start.path)
@@ -89,7 +89,7 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
         return _train(job, start, workdir, place)
 
 
-def _train(job: Job, start: Start, workdir: pathlib.Path, place: Here) -> Outcome:
+def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
         fresh, load_teacher = fresh_heads(start, objective), None
@@ -110,7 +110,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Here) -> Outcom
         if job.teacher:
             teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], place)
         directory = workdir / "checkpoints"
-        with Manager(directory, job.run.checkpoint, destination=place.destination(directory)) as checkpoints:
+        with Manager(directory, job.run.checkpoint, upload=place.upload(directory)) as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()

@@ -98,16 +98,16 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
     mark = workdir / ".processes"
 
     def write() -> str:
-        word = secrets.token_hex(8)
+        token = secrets.token_hex(8)
         with user_errors(mark, "free some space or choose another --workdir"):
-            mark.write_text(word)
-        return word
+            mark.write_text(token)
+        return token
 
-    word, end = barriers.from_primary("folder", write), time.monotonic() + VISIBLE_WITHIN
+    token, end = barriers.from_primary("folder", write), time.monotonic() + VISIBLE_WITHIN
     try:
-        while not (mark.is_file() and mark.read_text() == word):
+        while not (mark.is_file() and mark.read_text() == token):
             if time.monotonic() > end:
-                what = f"process {jax.process_index()} does not see there what process 0 writes"
+                what = f"process {jax.process_index()} does not see the files that process 0 writes there"
                 raise UserError(what, workdir, "give all processes one --workdir that they share")
             time.sleep(0.1)
         barriers.barrier("folder")

@@ -1,4 +1,4 @@
-"""The least time that a compiled step can take on a chip, from the chip's data sheet: a bound and not a measurement."""
+"""The least time that a compiled step can take on a chip, by the chip's peak rates: a bound and not a measurement."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from jaxenc.sharding.chips import Chip
 class Bound:
     """Seconds a step. compute: its floating-point operations at the chip's peak. memory: the bytes that its kernels read and write, at the
     bandwidth of the chip's memory. interconnect: the bytes that a chip sends inside its slice or host, at the sum of its links. network:
-    the bytes that it sends to other slices. 0 where a number of the chip is not known."""
+    the bytes that it sends to other slices. 0 where the chip's rate is not known."""
 
     compute: float
     memory: float
@@ -20,12 +20,12 @@ class Bound:
 
     @property
     def step(self) -> float:
-        """The largest: no step is faster, even where all four overlap perfectly."""
+        """The largest of the four: the time where all of them overlap perfectly."""
         return max(dataclasses.astuple(self))
 
     @property
-    def apart(self) -> float:
-        """The time where nothing that is sent overlaps with what is computed."""
+    def without_overlap(self) -> float:
+        """The time where no communication overlaps with computation."""
         return max(self.compute, self.memory) + self.interconnect + self.network
 
     @property
@@ -35,7 +35,7 @@ class Bound:
 
 
 def bound(flops: float, traffic: float, found: Sequence[Collective], chip: Chip) -> Bound:
-    """flops, traffic: of one device, as `hlo.work` counts them. found: the collectives of a step."""
+    """The bound of a step. flops, traffic (bytes): of one device, as `hlo.work` counts them; found: its collectives."""
     inside = sum(one.sent for one in found if not one.between)
     between = sum(one.sent for one in found if one.between)
     over = lambda amount, rate: amount / rate if rate else 0.0

@@ -5,7 +5,7 @@
 #
 #   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile; `docker push IMAGE` takes it to a cluster
 #   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/keep_running.sh, as you and
-#            not as root. DIR is a folder here, seen as /runs/RUN inside, or an address; --data is seen as /data, and not written to.
+#            not as root. DIR is a folder here, seen as /runs/RUN inside, or a URL; --data is seen as /data, read-only.
 #   logs · follow · status · stop · delete       stop: ends with a checkpoint, and `run` continues it
 #
 # Everywhere: [--dry-run]. gpu needs the NVIDIA Container Toolkit.
@@ -14,13 +14,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
 image='' accelerator=cpu data=''
-verb=${1:-}
-case $verb in
-  build | run | status | logs | follow | stop | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: build, run, logs, follow, status, stop or delete" ;;
-esac
-options 'image accelerator data' "$@"
+verb_of 'build run status logs follow stop delete' "$@"
+options 'image accelerator data' "${@:2}"
 case $accelerator in cpu | gpu | tpu) ;; *) fail "--accelerator is $accelerator: cpu, gpu or tpu" ;; esac
 case $verb$image in build | run) fail "--image is missing" ;; esac
 

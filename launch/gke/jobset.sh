@@ -15,13 +15,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=launch/common.sh
 source "$here/../common.sh"
 namespace=default image='' account='' restarts=10 spot='' tpu='' topology='' slices=1 chips_per_host=4 gpu='' nodes='' gpus_per_node=8
-verb=${1:-}
-case $verb in
-  run | status | logs | follow | stop | resume | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: run, status, logs, follow, stop, resume or delete" ;;
-esac
-options 'namespace image account restarts spot! tpu topology slices chips-per-host gpu nodes gpus-per-node' "$@"
+verb_of 'run status logs follow stop resume delete' "$@"
+options 'namespace image account restarts spot! tpu topology slices chips-per-host gpu nodes gpus-per-node' "${@:2}"
 
 kube() { run kubectl --namespace="$namespace" "$@"; }
 suspend() { kube patch jobset "$name" --type=merge --patch="{\"spec\":{\"suspend\":$1}}"; }

@@ -3,7 +3,7 @@
 #
 #   bash launch/slurm/slurm.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
-#   run      --workdir DIR (on a disk that all nodes see, or an address) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
+#   run      --workdir DIR (on a disk that all nodes see, or a URL) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
 #            [--partition P] [--account A], -- COMMAND. --cpu: nodes without GPUs.
 #   status · logs · follow · stop · delete     stop: ends with a checkpoint, and is not started again; delete: ends it now
 #
@@ -16,13 +16,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
 nodes=1 gpus_per_node=8 cpus_per_task=8 time='' partition='' account='' cpu=''
-verb=${1:-}
-case $verb in
-  run | status | logs | follow | stop | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: run, status, logs, follow, stop or delete" ;;
-esac
-options 'nodes gpus-per-node cpus-per-task time partition account cpu!' "$@"
+verb_of 'run status logs follow stop delete' "$@"
+options 'nodes gpus-per-node cpus-per-task time partition account cpu!' "${@:2}"
 
 submit() {
   local accelerator=gpu

@@ -18,13 +18,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
 zone='' project='' type='' version='' slices=1 spot='' reserved='' best_effort='' wheel='' extras=tpu,data,log poll=60
-verb=${1:-}
-case $verb in
-  create | setup | run | babysit | status | logs | follow | stop | delete) shift ;;
-  '' | -h | --help) set -- --help ;;
-  *) fail "$verb: create, setup, run, babysit, status, logs, follow, stop or delete" ;;
-esac
-options 'zone project type version slices spot! reserved! best-effort! wheel extras poll' "$@"
+verb_of 'create setup run babysit status logs follow stop delete' "$@"
+options 'zone project type version slices spot! reserved! best-effort! wheel extras poll' "${@:2}"
 [ -n "$zone" ] || fail "--zone is missing: it says where the slice is"
 number --slices "$slices"; number --poll "$poll"
 case $spot$reserved$best_effort in 11*) fail "give one of --spot, --reserved and --best-effort" ;; esac

@@ -30,7 +30,7 @@ def written(folder: Folder, **facts: object) -> None:
 
 def test_a_second_process_of_this_machine_is_refused_at_once(folder: Folder) -> None:
     with Lease(folder) as mine:
-        assert lease.owner(folder) == mine.word
+        assert lease.owner(folder) == mine.token
         with pytest.raises(UserError, match=rf"run: another process is writing here \(process {os.getpid()} on .*\); wait for it, or"):
             Lease(folder)
         mine.confirm()
@@ -69,7 +69,7 @@ def test_a_lease_that_is_given_back_meanwhile_is_free(folder: Folder, monkeypatc
         pass
 
 
-def test_who_has_lost_the_lease_finds_out_and_leaves_the_others(folder: Folder) -> None:
+def test_a_process_that_lost_the_lease_ends_and_keeps_the_new_one(folder: Folder) -> None:
     with Lease(folder) as mine:
         mine.check()
         written(folder, host="elsewhere")
@@ -92,7 +92,7 @@ def test_the_thread_shows_life_until_it_has_lost(folder: Folder) -> None:
             mine.check()
 
 
-def test_half_a_lease_is_none(folder: Folder) -> None:
+def test_a_half_written_lease_counts_as_none(folder: Folder) -> None:
     folder.write(NAME, b'{"owner": "oth')
     with Lease(folder, stale=1000):
         pass

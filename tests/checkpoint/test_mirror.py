@@ -92,7 +92,7 @@ def test_a_resume_on_any_machine_goes_on_from_the_url(
         shutil.copytree(plain, here)
     pretrain(run, f"{begun}/")
     said = capsys.readouterr().err
-    assert f"checkpoint {begun}/checkpoints/20: half-written (it has no {CHECKSUMS}); passed over and deleted" in said
+    assert f"checkpoint {begun}/checkpoints/20: half-written (it has no {CHECKSUMS}); ignored and deleted" in said
     assert f"resume {begun}/checkpoints/10\n" in said
     assert_same_run(plain, bucket.at(begun), 0, STEPS)
     assert [path.name for path in (here / "checkpoints").iterdir()] == ["20"]

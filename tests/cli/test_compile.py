@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.cli.main import main
-from jaxenc.sharding import topology
+from jaxenc.sharding import chips, topology
 from tests.cli.test_inspect_memory import given
 
 TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu is not installed: pip install "jax[tpu]"')
@@ -25,7 +25,7 @@ def no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "find_spec", lambda name: None if name.startswith("jax_plugins") else plain(name))
 
 
-def test_what_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_forecast_is_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of a nano BERT on eight cards: parts of the memory that add up, the card's room, as many FLOPs as the model has (<= 0.1 %: nothing is
     computed twice), one sum of the gradients, and the same in the file."""
     out = tmp_path / "out.json"
@@ -33,10 +33,10 @@ def test_what_it_prints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert main(command) == 0
     said, err = capsys.readouterr()
     assert err.startswith("compiling the step of phase 1: 64 rows of 24 tokens for 8 x NVIDIA H100 80GB HBM3 (half a minute")
-    assert "compiled for CPU devices in the place of GPUs" in said and "What does not: activations" in said
+    assert "compiled for CPU devices in place of GPUs" in said and "What does not: activations" in said
     *parts, total, room = (float(one.replace(",", "")) for one in re.findall(r"[a-z] ([\d,]+\.\d)", said.split("MB: ")[1].split("\n")[0]))
     assert room == 80_000 and abs(sum(parts) - total) <= 0.05 * (len(parts) + 1)
-    assert "fits in 80,000.0 MB" in said and "attention: xla" in said and "no measurement" in said
+    assert "fits in 80,000.0 MB" in said and "attention: xla" in said and "not a measurement" in said
     held = json.loads(out.read_text())
     [phase] = held["phases"]
     assert (held["kind"], held["devices"], held["simulated"], phase["batch"]) == ("NVIDIA H100 80GB HBM3", 8, True, 64)
@@ -67,9 +67,9 @@ def test_what_is_refused_before_anything_compiles(arguments: str, words: str, fa
     assert words in fails("compile", "--config", "bert/tiny", *arguments.split())
 
 
-def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_does_not_fit_comes_with_advice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a card of 1 MB: said, with what to change; and no batch is the largest."""
-    monkeypatch.setitem(topology.target.chips.CHIPS, "NVIDIA H100 80GB HBM3", topology.target.chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))
+    monkeypatch.setitem(chips.CHIPS, "NVIDIA H100 80GB HBM3", chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))
     command = ["compile", "--config", "bert/tiny", "--topology", "h100:2", "--largest-batch", *given("train.batch=4")]
     assert main(command) == 0
     said = capsys.readouterr().out
@@ -80,7 +80,7 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 @pytest.mark.full
 @TPU
 @pytest.mark.parametrize("preset, kinds", [("dp", {"all-reduce"}), ("fsdp", {"all-reduce", "all-gather", "reduce-scatter"})])
-def test_a_slice_of_tpus(preset: str, kinds: set[str], tmp_path: Path) -> None:
+def test_each_preset_has_its_collectives_on_a_slice_of_tpus(preset: str, kinds: set[str], tmp_path: Path) -> None:
     """bert/tiny: data parallel, nothing but all-reduces; the FLOPs of the model; 15.75 GiB of room."""
     out = tmp_path / "out.json"
     asked = ["--config.train.batch=64", f"--config.mesh.preset={preset}"]

@@ -51,9 +51,11 @@ def test_one_that_waits_for_nobody_says_who_is_missing(one_of_two: None, doctor:
 def test_a_coordinator_of_loopback_on_two_nodes_is_found_before_anybody_waits(
     one_of_two: None, doctor: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SLURM_NNODES", "2")
+    step = {"JOB_ID": "7", "STEP_ID": "0", "STEP_NUM_TASKS": "2", "PROCID": "0", "STEP_NODELIST": "a,b"}
+    for name, value in step.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
     code, lines = doctor("--wait", "600")
-    assert code == 2 and lines[0].startswith("problem  coordinator: the coordinator is at 127.0.0.1:") and "SLURM_NNODES" in lines[0]
+    assert code == 2 and lines[0].startswith("problem  coordinator: the address of process 0, 127.0.0.1:") and len(lines) == 1
 
 
 def test_a_work_directory_that_takes_no_files_and_a_shard_that_is_gone(data: Path, tmp_path: Path, doctor: Callable) -> None:

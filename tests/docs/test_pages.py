@@ -1,4 +1,4 @@
-"""README and the pages of docs/: links lead somewhere, every page is in the index, the README stays one page."""
+"""README and the pages of docs/: links lead somewhere, every page is in the index, prose is wrapped, the README stays one page."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 INDEX = ROOT / "docs" / "index.md"
-LINES, WIDTH = 150, 120  # of the README: two screens or three, and its prose
+LINES, WIDTH = 150, 120  # of the README, two or three screens; of prose
 
 
 def anchors(page: Path) -> set[str]:
@@ -24,6 +24,7 @@ def test_links_lead_to_a_file_and_to_one_of_its_headings(page: Path) -> None:
             continue
         there = (page.parent / target).resolve() if target else page
         assert there.is_file(), f"{page}: {target}"
+        assert page == PAGES[0] or there.suffix != ".md" or there in PAGES[1:], f"{page}: {target} is no page of the built documentation"
         if anchor:
             assert anchor in anchors(there), f"{page}: {target}#{anchor}"
 
@@ -35,9 +36,13 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_the_readme_is_one_page() -> None:
-    lines = PAGES[0].read_text().splitlines()
-    assert len(lines) <= LINES
+    assert len(PAGES[0].read_text().splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_prose_is_wrapped(page: Path) -> None:
+    """Not tables, blocks of code and code within a line, which cannot be broken."""
     code = False
-    for number, line in enumerate(lines, 1):
-        code ^= line.startswith("```")
-        assert code or line.startswith(("    ", "|")) or len(line) <= WIDTH, f"README.md:{number}"
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        assert code or line.lstrip().startswith("|") or line.startswith("    ") or len(re.sub("`[^`]*`", "", line)) <= WIDTH, number

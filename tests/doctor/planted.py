@@ -13,7 +13,7 @@ from unittest import mock
 
 from jaxenc.doctor import roll_call
 from jaxenc.doctor.examine import Request, examine
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 
 folder, own = Path(sys.argv[1]), cluster.from_environment(os.environ)
 os.chdir(folder / str(own.index))
@@ -24,7 +24,7 @@ request = Request(
     "here", os.environ, "run", "data", clock=clock, root=folder / "machine", seconds=120, visible_within=0.2 * own.index
 )  # fmt: skip
 met = roll_call.call(own, 120, "here")
-with cluster.joined(own, lambda error: print(repr(error), flush=True) or 1), mock.patch.object(metadata, "version", planted):
+with connection.joined(own, lambda error: print(repr(error), flush=True) or 1), mock.patch.object(metadata, "version", planted):
     lines = [finding.line for finding in (*met, *examine(request))]
     assert barriers.gathered("lines", lines) == [lines, lines]
     if barriers.is_primary():

@@ -39,5 +39,7 @@ V5E, V6E, OTHER = ("0x1ae0", "0x0063", "0x088000"), ("0x1ae0", "0x006f", "0x0880
     ],
     ids=["none", "two GPUs", "one of eight GPUs", "no driver", "WSL", "v5e", "v6e", "a GPU of a guest", "an NPU", "no TPU given"],
 )
-def test_what_is_there(files: list[str], bus: list[tuple[str, str, str]], expected: Present, tmp_path: Path) -> None:
+def test_accelerators_are_counted_in_dev_and_on_the_pci_bus(
+    files: list[str], bus: list[tuple[str, str, str]], expected: Present, tmp_path: Path
+) -> None:
     assert present(machine(tmp_path, files, bus)) == expected

@@ -25,7 +25,7 @@ def together(*told: tuple[int, int], seconds: float = LONG) -> list[list[Finding
         return list(threads.map(lambda one: call(one, seconds, "here"), clusters))
 
 
-def test_all_that_come_hear_the_same() -> None:
+def test_all_processes_get_the_same_answer() -> None:
     found = together((0, 3), (1, 3), (2, 3))
     assert found == [[Finding(OK, "processes", "3 of 3 came, on 1 host (here)")]] * 3
 
@@ -38,7 +38,7 @@ def test_one_that_never_comes_is_named_within_the_limit_to_all() -> None:
     assert "JAXENC_COORDINATOR=127.0.0.1:" in said.fix and "name process 0's machine where there are several" in said.fix
 
 
-def test_processes_that_were_told_other_counts_are_named() -> None:
+def test_processes_started_with_other_counts_are_named() -> None:
     found = together((0, 2), (1, 3))
     assert found[0] == found[1]
     assert "process 0 was started as one of 2, process 1 as one of 3" in found[0][0].what

@@ -48,7 +48,7 @@ def test_faults_of_one_of_two_processes_are_found(data: Path, tmp_path: Path) ->
         rf"versions: jax: {metadata.version('jax')} in process 0, 0.9.9 in process 1; install it alike on every host, such as `pip install",
         r"devices of here: 1 x NVIDIA GPU there, and JAX uses CPU only in processes 0, 1; JAX_PLATFORMS=cpu in process 0 hides them: unset",
         r"clock: process 1 is at least 1(19\.\d|20\.0) s behind process 0; turn on NTP on every host",
-        r"workdir run: process 1 does not see there what process 0 writes; give all processes one --workdir on a disk that all hosts",
+        r"workdir run: process 1 does not see the files that process 0 writes there; give all processes one --workdir on a disk",
         rf"data data: in process 1: 1 of \d+ files differ from the manifest: {shard.name} is missing; copy",
     ):
         assert any(re.search(pattern, line) for line in problems), (pattern, gang.said)
@@ -56,7 +56,7 @@ def test_faults_of_one_of_two_processes_are_found(data: Path, tmp_path: Path) ->
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_processes_that_were_told_other_counts_do_not_start(tmp_path: Path) -> None:
+def test_processes_started_with_other_counts_do_not_join(tmp_path: Path) -> None:
     """Nothing of jax meets: a run would wait for the third until it gives up."""
     told = f"JAXENC_PROCESSES=$((2 + JAXENC_PROCESS)) exec {sys.executable} -m jaxenc doctor"
     with Gang(2, 1, ("bash", "-c", told)) as gang:

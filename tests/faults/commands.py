@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxenc import rng
 from jaxenc.cli import main
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 from jaxenc.sharding import partition
 from jaxenc.training import prepare
 from jaxenc.training.read import reader
@@ -123,8 +123,8 @@ if __name__ == "__main__":
     noted(folder / f"{rank}.touched", folder.parent)
     with (
         open(folder / f"{rank}.out", "w") as out,
-        cluster.joined(cluster.from_environment(os.environ), told),
-        mock.patch.object(cluster, "joined", lambda *given: contextlib.nullcontext()),
+        connection.joined(cluster.from_environment(os.environ), told),
+        mock.patch.object(connection, "joined", lambda *given: contextlib.nullcontext()),
         contextlib.redirect_stdout(out),
     ):
         run(folder, sys.argv[2:])

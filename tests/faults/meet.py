@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from jaxenc.errors import UserError
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 from jaxenc.processes.barriers import barrier, from_primary, must_be_equal
 from jaxenc.processes.watch import Watch
 
@@ -88,5 +88,5 @@ def told(error: BaseException) -> int:
     return 2
 
 
-with cluster.joined(cluster.from_environment(os.environ), told):
+with connection.joined(cluster.from_environment(os.environ), told):
     act(sys.argv[1])

@@ -1,5 +1,5 @@
 """A run whose work directory is at a URL, killed in its steps, saves, uploads and deletions: what is there in the end is the run that
-nobody killed, bit for bit. tests/checkpoint/test_published.py has each kill of an upload by itself."""
+nobody killed, bit for bit. tests/checkpoint/test_remote.py has each kill of an upload by itself."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.checkpoint.published import Published
+from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.storage import folder
 from tests import bucket
 from tests.faults.alone import EVERY, STEPS, Nano
@@ -53,7 +53,7 @@ def test_killed_at_the_last_file_of_an_upload_and_in_a_deletion(
 ) -> None:
     nano, notes = nanos("mlm"), tmp_path / "notes"
     lived(nano, url, notes, "kill", "put-begun", 2)
-    steps = Published(folder(f"{url}/checkpoints"))
+    steps = RemoteSteps(folder(f"{url}/checkpoints"))
     assert steps.steps() == [EVERY]
     said = lived(nano, url, notes, "kill", "rm-done", 1)
     assert f"{url}/checkpoints/{2 * EVERY}: half-written" in said and f"resume {url}/checkpoints/{EVERY}\n" in said
@@ -127,7 +127,7 @@ def test_two_machines_without_a_shared_disk(nanos: Callable[[str], Nano], url: s
     with two(nano, url, tmp_path / "first", ("kill", "put-begun", 2)) as gang:
         codes, said = ended(gang)
         assert codes[0] == -9 and codes[1] != 0, said
-    assert Published(folder(f"{url}/checkpoints")).steps() == [EVERY]
+    assert RemoteSteps(folder(f"{url}/checkpoints")).steps() == [EVERY]
     with two(nano, url, tmp_path / "second", ("nothing", "-", 1)) as gang:
         codes, said = ended(gang)
         assert codes == [0, 0] and f"resume {url}/checkpoints/{EVERY}\n" in said[0], said

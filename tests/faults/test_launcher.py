@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -40,12 +41,14 @@ def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path) -> Non
     assert "starting all" not in gang.said
 
 
-def test_progress_is_what_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["", "file://"], ids=["folder", "URL"])
+def test_progress_is_what_counts(tmp_path: Path, scheme: str) -> None:
     """Each start leaves a newer checkpoint, so five crashes in a row are no reason to give up."""
     steps = tmp_path / "run" / "checkpoints"
     steps.mkdir(parents=True)
-    text = f"[ $JAXENC_PROCESS = 0 ] || exec sleep 60; n=$(ls {steps} | wc -l); [ $n -lt 5 ] || exit 75; mkdir {steps}/$n; exit 7"
-    with Gang(2, 1, (*shell(text), f"--workdir={tmp_path}/run")) as gang:
+    saves = f"mkdir {steps}/$n && touch {steps}/$n/CHECKSUMS.json"
+    text = f"[ $JAXENC_PROCESS = 0 ] || exec sleep 60; n=$(ls {steps} | wc -l); [ $n -lt 5 ] || exit 75; {saves}; exit 7"
+    with Gang(2, 1, (*shell(text), f"--workdir={scheme}{tmp_path}/run"), PYTHON=sys.executable) as gang:
         gang.until(lambda: len(list(steps.iterdir())) == 5, "five checkpoints")
         gang.until(lambda: len([line for line in gang.lines if "starting all 2 again" in line]) == 5, "five restarts")
 

@@ -44,8 +44,8 @@ def gpus(lines: list[str]) -> list[str]:
         (["--procs", "2"], ["0,1", "2,3"], ""),
         (["--procs", "1"], ["0,1,2,3"], ""),
         (["--gpus-per-proc", "2"], ["0,1", "2,3"], ""),
-        (["--procs", "3", "--gpus-per-proc", "1"], ["0", "1", "2"], "local: 1 of 4 GPUs stand idle\n"),
-        (["--procs", "1", "--gpus-per-proc", "3"], ["0,1,2"], "local: 1 of 4 GPUs stand idle\n"),
+        (["--procs", "3", "--gpus-per-proc", "1"], ["0", "1", "2"], "local: 1 of 4 GPUs are idle\n"),
+        (["--procs", "1", "--gpus-per-proc", "3"], ["0,1,2"], "local: 1 of 4 GPUs are idle\n"),
     ],
 )
 def test_the_gpus_are_shared_out_evenly(machine: dict[str, str], options: list[str], shares: list[str], said: str) -> None:
@@ -79,7 +79,7 @@ def test_numbers_that_do_not_fit_are_refused_with_advice(machine: dict[str, str]
 @pytest.mark.parametrize("options, devices", [(["--cpu"], 1), (["--cpu", "3"], 3), (["--devices-per-proc", "2"], 2)])
 def test_cpus_are_asked_for_by_name_and_idle_gpus_are_named(machine: dict[str, str], options: list[str], devices: int) -> None:
     code, lines, stderr = dry(machine, *options, "--procs", "2")
-    assert code == 0 and stderr == "local: 4 GPUs of this machine stand idle: the processes use CPUs, as asked\n"
+    assert code == 0 and stderr == "local: 4 GPUs of this machine are idle: the processes use CPUs, as asked\n"
     assert all("JAX_PLATFORMS=cpu " in line and f"device_count={devices} touch" in line for line in lines)
     assert not any("CUDA_VISIBLE_DEVICES" in line for line in lines)
 

@@ -1,4 +1,4 @@
-"""The programs of clouds and clusters, played: each notes its arguments in $FAKES/calls and does the least that the scripts rely on.
+"""Fake programs of clouds and clusters: each notes its arguments in $FAKES/calls and does the least that the scripts rely on.
 
 Started under the name of the program that it plays. The cloud is the folder $FAKES: `state` is that of the queued resource, `vm/0` and
 `vm/1` are the homes of its two workers; with the file `agreeable` it says yes to everything. `python3 -m uv` makes an environment whose

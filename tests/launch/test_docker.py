@@ -23,7 +23,7 @@ def test_a_folder_is_mounted_and_written_to_as_its_owner(world: World) -> None:
     assert inner == ["bash", "/opt/jaxenc/launch/keep_running.sh", "--workdir", "/runs/r", "--", *AWKWARD, "--workdir", "/runs/r"]
 
 
-def test_an_address_is_not_mounted(world: World) -> None:
+def test_a_url_is_not_mounted(world: World) -> None:
     assert world.run("docker/docker.sh", *RUN, "--workdir", "gs://b/r", "--", "jaxenc").returncode == 0
     ((*call,),) = world.calls("docker")
     assert "--volume" not in call and call[-3:] == ["jaxenc", "--workdir", "gs://b/r"]

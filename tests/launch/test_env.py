@@ -23,7 +23,7 @@ def sourced(world: World, kind: str, times: int = 1, **settings: str) -> dict[st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_twice_is_once(world: World, kind: str) -> None:
+def test_reading_settings_twice_changes_nothing(world: World, kind: str) -> None:
     assert sourced(world, kind, times=2) == sourced(world, kind) != {}
 
 

@@ -147,7 +147,7 @@ def test_xpk_cannot_take_a_line_break(world: World) -> None:
         (("run", "--name", "R"), "--name is 'R'"),
     ],
 )
-def test_what_cannot_be_is_one_line(world: World, options: tuple[str, ...], message: str) -> None:
+def test_impossible_options_are_refused_in_one_line(world: World, options: tuple[str, ...], message: str) -> None:
     done = world.run("gke/jobset.sh", *options)
     assert done.returncode != 0 and len(done.stderr.splitlines()) == 1 and message in done.stderr
     assert not world.calls()

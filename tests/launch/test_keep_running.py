@@ -33,8 +33,8 @@ def test_three_restarts_without_a_newer_checkpoint_end_it(world: World) -> None:
     assert "ended with 1; 3 restarts brought no newer checkpoint than step -1: giving up" in world.ended.stderr
 
 
-@pytest.mark.parametrize("address, half", [("", "99.tmp"), ("file://", "99")])
-def test_a_newer_checkpoint_starts_the_count_again(world: World, address: str, half: str) -> None:
+@pytest.mark.parametrize("scheme, half", [("", "99.tmp"), ("file://", "99")])
+def test_a_newer_checkpoint_starts_the_count_again(world: World, scheme: str, half: str) -> None:
     """Two starts bring a step each, with 75 as with a crash, the next two none; a half-written step counts for nothing."""
     steps = world.folder / "run" / "checkpoints"
     text = f'''n=$(ls "{steps}" 2>/dev/null | grep -c "^[0-9]$")
@@ -42,7 +42,7 @@ def test_a_newer_checkpoint_starts_the_count_again(world: World, address: str, h
     mkdir -p "{steps}/{half}"
     exit 75'''
     world.program("jaxenc", f"#!/bin/bash\necho x >> {world.folder}/starts\n{text}\n")
-    done = world.run("keep_running.sh", "--workdir", f"{address}{world.folder}/run", "--restarts", 2, "--", "jaxenc")
+    done = world.run("keep_running.sh", "--workdir", f"{scheme}{world.folder}/run", "--restarts", 2, "--", "jaxenc")
     assert done.returncode == 75 and "2 restarts brought no newer checkpoint than step 2" in done.stderr
     assert (world.folder / "starts").read_text() == "x\n" * 4
 

@@ -1,4 +1,4 @@
-"""launch/slurm with a played Slurm, whose jobs really run."""
+"""launch/slurm with a fake Slurm, whose jobs really run."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_crash_is_tried_three_times_more_in_the_same_job(world: World) -> None
 
 
 @pytest.mark.parametrize("code", [2, 3])
-def test_2_and_3_end_it(world: World, code: int) -> None:
+def test_bad_input_and_divergence_end_the_job(world: World, code: int) -> None:
     world.codes(code)
     assert submit(world) == code
     assert len(world.calls("srun")) == 1 and not world.calls("scontrol")

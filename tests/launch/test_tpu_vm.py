@@ -1,4 +1,4 @@
-"""launch/tpu_vm with a played cloud of one slice of two workers, whose commands really run."""
+"""launch/tpu_vm with a fake cloud of one slice of two workers, whose commands really run."""
 
 import re
 from pathlib import Path
@@ -123,10 +123,10 @@ def test_what_is_installed_is_the_wheel_or_the_checkout(world: World) -> None:
         (("create", "--name", "r", "--zone", "z"), "create needs --type and --version"),
         (("create", *SLICE, "--reserved"), "give one of --spot, --reserved and --best-effort"),
         (("create", "--name", "r"), "--zone is missing"),
-        (("fly", "--name", "r"), "fly: create, setup, run"),
+        (("fly", "--name", "r"), "fly: the verbs are create, setup, run"),
     ],
 )
-def test_what_cannot_be_is_one_line(world: World, arguments: tuple[str, ...], message: str) -> None:
+def test_impossible_options_are_refused_in_one_line(world: World, arguments: tuple[str, ...], message: str) -> None:
     done = world.run("tpu_vm/tpu.sh", *arguments)
     assert done.returncode == 2 and re.fullmatch(r"tpu\.sh: .*\n", done.stderr) and message in done.stderr
     assert not world.calls()

@@ -1,4 +1,4 @@
-"""A PATH on which the programs of clouds and clusters are played, and a `jaxenc` that says what it was given."""
+"""A PATH with fake programs of clouds and clusters, and a `jaxenc` that records its arguments."""
 
 import json
 import os
@@ -43,14 +43,14 @@ esac
 
 
 class World:
-    """A folder with the played programs, what they were called with, and what `jaxenc` was given."""
+    """A folder with the fake programs, their calls, and the arguments of `jaxenc`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / "bin"
         self.path.mkdir()
-        played = f"import sys\nsys.path.append({str(Path(fakes.__file__).parent)!r})\nimport fakes\nsys.exit(fakes.main())\n"
+        fake = f"import sys\nsys.path.append({str(Path(fakes.__file__).parent)!r})\nimport fakes\nsys.exit(fakes.main())\n"
         for name in fakes.PROGRAMS:
-            self.program(name, f"#!{sys.executable} -ES\n{played}")
+            self.program(name, f"#!{sys.executable} -ES\n{fake}")
         self.program("sudo", '#!/bin/bash\nexec "$@"\n')
         self.program("jaxenc", f'#!/bin/bash\nexec bash {folder}/stub.sh "$@"\n')
         (folder / "stub.sh").write_text(STUB)

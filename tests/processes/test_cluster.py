@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import Absent, UserError
-from jaxenc.processes import addresses, cluster, gloo, private
+from jaxenc.processes import addresses, connection, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
-from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
+from jaxenc.processes.cluster import Cluster, from_environment, must_be_alone
+from jaxenc.processes.connection import connect
 from jaxenc.sharding.partition import process_slots
 from tests.processes.service import Service
 
@@ -203,12 +204,12 @@ def test_all_finish_before_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Absent("the end: process 0 did not come")
 
     for name in ("connect", "close", "leave"):
-        monkeypatch.setattr(cluster, name, lambda *given, name=name: did.append((name, *given)))
+        monkeypatch.setattr(connection, name, lambda *given, name=name: did.append((name, *given)))
     monkeypatch.setattr(gloo, "be_quiet", lambda: None)
     two = Cluster("127.0.0.1:1", 2, 1, leave=7)
     for finish in (lambda seconds: did.append(("finish", seconds)), too_late):
-        monkeypatch.setattr(cluster, "finish", finish)
-        with cluster.joined(two, lambda error: did.append(str(error)) or 1):
+        monkeypatch.setattr(connection, "finish", finish)
+        with connection.joined(two, lambda error: did.append(str(error)) or 1):
             did.append("block")
     first = [("connect", two), "block", ("finish", 7), ("close",)]
     # `leave` ends the process where it is not replaced.

@@ -8,11 +8,11 @@ from jaxenc.processes import barriers, private
 from tests.processes.service import Service
 
 
-def test_one_process_hears_itself() -> None:
+def test_one_process_gathers_its_own_value() -> None:
     assert barriers.gathered("alone", {"a": [1]}) == [{"a": [1]}]
 
 
-def test_all_hear_all_in_order_and_who_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_gathered_in_order_and_missing_processes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service()
     monkeypatch.setattr(private, "store", lambda: service)
     monkeypatch.setattr(jax, "process_count", lambda: 12)

@@ -19,8 +19,8 @@ print("an error", file=sys.stderr)
 
 TWO = """
 import os, sys
-from jaxenc.processes import cluster
-with cluster.joined(cluster.Cluster(sys.argv[1], 2, int(sys.argv[2])), lambda error: print(repr(error)) or 1):
+from jaxenc.processes import cluster, connection
+with connection.joined(cluster.Cluster(sys.argv[1], 2, int(sys.argv[2])), lambda error: print(repr(error)) or 1):
     from jax.experimental import multihost_utils
     multihost_utils.sync_global_devices("here")
     print("met")

@@ -14,13 +14,13 @@ SCRIPT = """
 import os
 import jax
 import numpy as np
-from jaxenc.processes import cluster
+from jaxenc.processes import cluster, connection
 
 if "GCE_METADATA_IP" in os.environ:
     os.environ.pop("TPU_SKIP_MDS_QUERY", None)  # jax sets it where there are no chips
 found = cluster.from_environment(os.environ)
 jax.config.update("jax_platforms", "cpu")
-with cluster.joined(found, lambda error: print(repr(error)) or 1):
+with connection.joined(found, lambda error: print(repr(error)) or 1):
     from jax.experimental.multihost_utils import process_allgather
     print(jax.process_index(), jax.process_count(), process_allgather(np.array(10 + jax.process_index())).tolist())
 """

@@ -6,7 +6,8 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.processes import tpu
-from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
+from jaxenc.processes.cluster import Cluster, from_environment, must_be_alone
+from jaxenc.processes.connection import connect
 from jaxenc.processes.slurm import hosts
 from tests.processes.metadata import metadata_server
 

@@ -17,7 +17,7 @@ CALLED = {"key_value_set", "blocking_key_value_get", "key_value_dir_get"}
 
 def test_one_file_reads_what_jax_keeps_private() -> None:
     readers = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if "jax._src" in path.read_text()}
-    readers -= {"processes/place.py", "processes/tpu.py"}  # they name it as a source, in words
+    readers -= {"processes/rank.py", "processes/tpu.py"}  # they name it as a source, in words
     assert readers == {"processes/private.py"}
 
 
@@ -45,11 +45,11 @@ def test_gloo_listens_where_private_says_and_jax_has_no_public_way() -> None:
 
 
 def test_jax_says_in_the_environment_that_it_sees_tpus(tmp_path: Path) -> None:
-    """`tpu.place` reads TPU_ML_PLATFORM for it. JAX_FORCE_TPU_INIT stands for the chips, and a file for libtpu."""
+    """`tpu.rank` reads TPU_ML_PLATFORM for it. JAX_FORCE_TPU_INIT stands for the chips, and a file for libtpu."""
     library = tmp_path / "libtpu.so"
     library.touch()
     assert "TPU_ML_PLATFORM" not in os.environ
     script = "import os, jax; print(os.environ.get('TPU_ML_PLATFORM'))"
     forced = {**os.environ, "JAX_FORCE_TPU_INIT": "1", "TPU_LIBRARY_PATH": str(library)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=forced, timeout=120, check=True)
-    assert done.stdout == "JAX\n", "tpu.place no longer knows whether jax sees TPUs"
+    assert done.stdout == "JAX\n", "tpu.rank no longer knows whether jax sees TPUs"

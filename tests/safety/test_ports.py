@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 import numpy as np
 from jax.experimental.multihost_utils import process_allgather
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, connection
 
-with cluster.joined(cluster.from_environment(os.environ), lambda error: print(error, flush=True) or 1):
+with connection.joined(cluster.from_environment(os.environ), lambda error: print(error, flush=True) or 1):
     assert process_allgather(np.ones(1)).sum() == 2
     sockets = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{name}")}
     for name in ("tcp", "tcp6"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxenc.sharding import target, topology
+from jaxenc.sharding import cards, topology
 from jaxenc.sharding.chips import CHIPS, UNKNOWN, of_kind
 from jaxenc.training import perf
 
@@ -43,5 +43,5 @@ def test_every_number_is_plausible() -> None:
 
 
 def test_every_topology_is_of_a_chip_in_the_table() -> None:
-    kinds = [kind for _, kind, _ in topology.TPUS.values()] + [card.kind for card in target.CARDS.values()]
+    kinds = [kind for _, kind, _ in topology.TPUS.values()] + [card.kind for card in cards.CARDS.values()]
     assert len(set(kinds)) == len(kinds) and all(of_kind(kind).memory for kind in kinds)

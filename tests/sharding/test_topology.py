@@ -7,7 +7,7 @@ import jax
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.sharding import target, topology
+from jaxenc.sharding import cards, topology
 from jaxenc.sharding.topology import TPUS, Topology, parse
 
 TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu is not installed: pip install "jax[tpu]"')
@@ -25,7 +25,7 @@ TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu 
         ("h200:2", 1, "NVIDIA H200", 2),
     ],
 )
-def test_names(text: str, slices: int, kind: str, count: int) -> None:
+def test_a_topology_is_read_from_its_name(text: str, slices: int, kind: str, count: int) -> None:
     found = parse(text, slices)
     assert (found.kind, found.count, found.is_tpu) == (kind, count, kind.startswith("TPU"))
 
@@ -45,7 +45,7 @@ def test_names(text: str, slices: int, kind: str, count: int) -> None:
         ("v5e:4x4", 0, "--slices: 0 slices; give 1 or more"),
     ],
 )
-def test_what_is_no_topology(text: str, slices: int, words: str) -> None:
+def test_an_invalid_topology_is_refused_with_advice(text: str, slices: int, words: str) -> None:
     with pytest.raises(UserError) as error:
         parse(text, slices)
     assert words in str(error.value) and "\n" not in str(error.value)
@@ -57,7 +57,7 @@ def test_without_libtpu_the_command_that_installs_it(monkeypatch: pytest.MonkeyP
         parse("v5e:2x2").devices()
 
 
-def test_without_jaxs_plugin_cpu_devices_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jaxs_plugin_cpu_devices_take_the_place_of_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "find_spec", lambda name: None)
     found = parse("h100:4")
     assert found.simulated and found.devices() == jax.devices()[:4]
@@ -69,7 +69,7 @@ def test_without_jaxs_plugin_cpu_devices_stand_in(monkeypatch: pytest.MonkeyPatc
 
 def test_a_card_is_described_by_its_own_numbers() -> None:
     """What XLA reads: an H200 has an H100's cores and its own memory; brackets are closed."""
-    h100, h200, a100 = (target.description(target.CARDS[name]) for name in ("h100", "h200", "a100"))
+    h100, h200, a100 = (cards.description(cards.CARDS[name]) for name in ("h100", "h200", "a100"))
     assert "device_memory_size: 141000000000 " in h200 and "memory_bandwidth: 4800000000000 " in h200 and "NVIDIA H200" in h200
     assert "core_count: 132 " in h100 and "major: 9 minor: 0" in h100 and "device_memory_size: 80000000000 " in h100
     assert "major: 8 minor: 0" in a100 and all(text.count("{") == text.count("}") for text in (h100, h200, a100))
@@ -80,7 +80,7 @@ def test_jax_still_has_the_public_names() -> None:
     from jax.experimental import topologies
 
     assert callable(topologies.get_topology_desc), "jax.experimental.topologies.get_topology_desc is gone: see jax's release notes"
-    assert not hasattr(jax, "topologies"), "jax.topologies is there: use it in sharding/topology.py and sharding/target.py"
+    assert not hasattr(jax, "topologies"), "jax.topologies is there: use it in sharding/topology.py and sharding/cards.py"
 
 
 @pytest.mark.full

@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxenc.processes import cluster
+from jaxenc.processes import cluster, connection
 from tests.faults.caching import keep
 from tests.training.test_predict import in_batches
 
@@ -21,6 +21,6 @@ def told(error: BaseException) -> int:
 
 
 keep()
-with cluster.joined(cluster.from_environment(os.environ), told):
+with connection.joined(cluster.from_environment(os.environ), told):
     index, found = in_batches(int(sys.argv[1]), jax.device_count(), "dp")
     np.savez(Path(sys.argv[2]) / f"{jax.process_index()}.npz", index=index, **found)

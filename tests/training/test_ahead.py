@@ -45,7 +45,7 @@ def test_what_a_run_there_would_refuse_is_refused_before_anything_compiles(topol
         ("RESOURCE_EXHAUSTED: Out of memory", 7, 0),
     ],
 )
-def test_the_sizes_in_a_refusal(said: str, arguments: int, expected: float) -> None:
+def test_the_memory_in_libtpus_message_is_read(said: str, arguments: int, expected: float) -> None:
     """Both sentences of libtpu's compiler: temporaries alone, or everything."""
     assert held_beside(said, arguments) == int(expected)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-import re
 
 import jax
 import jax.numpy as jnp
@@ -13,35 +12,10 @@ from jaxenc import rng
 from jaxenc.sharding import partition
 from jaxenc.training.step import corrupt
 from tests import tiny
+from tests.sent import sent
 
 # One layer: its parameters have every shape and every sharding, and compiling is what takes the time.
 MODEL = dataclasses.replace(tiny.MODEL, layers=1)
-# `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
-NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
-MOVES = re.compile(rf"= (\(?[a-z0-9]+\[.*?) ({NAMES})(?:-start)?\(")
-ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
-
-
-def moved(hlo: str) -> list[tuple[str, str, tuple[int, ...]]]:
-    """(instruction, dtype, shape) of every array that a collective hands from device to device as it is."""
-    found = []
-    for shape, name in MOVES.findall(hlo):
-        for dtype, sizes in ARRAY.findall(shape):
-            found.append((name, dtype, tuple(int(size) for size in sizes.split(",") if size)))
-    return found
-
-
-def test_the_reader_of_the_compiled_text() -> None:
-    text = """
-      %all-gather.1 = s32[4,1,48]{2,1,0} all-gather(%bitcast.1), channel_id=4, dimensions={0}
-      ROOT %ag = (f32[4]{0}, u32[2,3]{1,0}) all-gather-start(%p, %q)
-      %all-reduce = f32[32]{0} all-reduce(%x), to_apply=%add
-      %a2a = (f32[1,2]{1,0}, f32[1,2]{1,0}) all-to-all(%x, %y)
-      %many = (u32[1]{0}, /*index=1*/u32[3]{0}) collective-permute(%x, %all-gather.1), metadata={op_name="all-gather(x)"}
-    """
-    gathers = [("all-gather", "s32", (4, 1, 48)), ("all-gather", "f32", (4,)), ("all-gather", "u32", (2, 3))]
-    permuted = [("collective-permute", "u32", (1,)), ("collective-permute", "u32", (3,))]
-    assert moved(text) == [*gathers, ("all-to-all", "f32", (1, 2)), ("all-to-all", "f32", (1, 2)), *permuted]
 
 
 @functools.cache
@@ -57,17 +31,16 @@ def test_only_split_parameters_move(preset: str, parts: int) -> None:
     """Under dp nothing does. Elsewhere every array that moves is a float32 parameter which `fsdp` splits, gathered over `fsdp` alone,
     each once; no integer moves at all, so no token, mask, segment or label. The compiler has no resharding to complain of."""
     ready = on_eight(preset, parts)
-    found = moved(ready.step.as_text())
+    found = [one for one in sent(ready.step.as_text()) if one.kind not in ("all-reduce", "reduce-scatter")]
     assert "rematerialization" not in ready.stderr and ready.stderr == ""
-    assert [item for item in found if item[1] != "f32"] == []
-    assert {name for name, _, _ in found} <= {"all-gather"}
+    assert {(one.kind, one.dtype) for one in found} <= {("all-gather", "f32")}
     expected: dict[int, int] = {}
     for leaf, sharding in zip(*map(jax.tree.leaves, (ready.layout.shapes.params, ready.layout.shardings.params)), strict=True):
         parts_of = {axis: ready.mesh.shape[axis] for axes in sharding.spec if axes for axis in ((axes,) if isinstance(axes, str) else axes)}
         if parts_of.get("fsdp", 1) > 1:
             size = math.prod(leaf.shape) // parts_of.get("tensor", 1)
             expected[size] = expected.get(size, 0) + 1
-    sizes = [math.prod(shape) for _, _, shape in found]
+    sizes = [math.prod(one.shape) for one in found]
     assert {size: sizes.count(size) for size in sorted(set(sizes))} == dict(sorted(expected.items()))
     assert bool(expected) == (preset != "dp")
 

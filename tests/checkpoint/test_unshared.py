@@ -9,10 +9,10 @@ import pytest
 
 from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint.arrays import is_part
-from jaxenc.checkpoint.fetch import fetched
+from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.verify import entries
 from tests import bucket
-from tests.checkpoint import apart
+from tests.checkpoint import unshared
 from tests.faults.gang import Gang
 
 
@@ -20,15 +20,15 @@ def test_what_two_processes_upload_is_one_checkpoint(tmp_path: Path, monkeypatch
     monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
     monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
     url = bucket.register(tmp_path / "bucket") + "b/run"
-    command = (sys.executable, "-m", "tests.checkpoint.apart", tmp_path / "bucket", tmp_path / "caches", url)
+    command = (sys.executable, "-m", "tests.checkpoint.unshared", tmp_path / "bucket", tmp_path / "caches", url)
     with Gang(2, 2, command, RESTARTS="0") as gang:
         assert gang.end() == 0, gang.said
-    step = fetched(url, True, "--init-from")
+    step = downloaded(url, True, "--init-from")
     assert step.name == "2" and [path.name for path in bucket.at(f"{url}/checkpoints").iterdir()] == ["2"]
     wanted = {path: jax.ShapeDtypeStruct(*kind) for path, kind in arrays.stored(step / "state").items()}
-    assert wanted.keys() == {f"params/{name}" for name in apart.ARRAYS}
+    assert wanted.keys() == {f"params/{name}" for name in unshared.ARRAYS}
     for path, array in arrays.read(step / "state", wanted).items():
-        assert (np.asarray(array) == apart.values(path.removeprefix("params/"), 2)).all(), path
+        assert (np.asarray(array) == unshared.values(path.removeprefix("params/"), 2)).all(), path
     # Each wrote its own half, and neither has the other's.
     here = [{path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()} for copy in copies(tmp_path)]
     parts = [{name for name in names if is_part(name)} for names in here]

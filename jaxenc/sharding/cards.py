@@ -1,4 +1,4 @@
-"""NVIDIA's cards described to XLA's compiler, which then needs none: only jax's CUDA plugin, and neither a driver nor a CUDA library."""
+"""Descriptions of NVIDIA's cards, for which XLA compiles without a card: it needs jax's CUDA plugin, but no driver and no CUDA library."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Card:
     clock: float
 
 
-# From NVIDIA's white papers of the two architectures.
+# From NVIDIA's white papers of the two architectures; not checked against them.
 CARDS: Mapping[str, Card] = {
     "a100": Card("NVIDIA A100-SXM4-80GB", "8.0", 108, 40 * 2**20, 1.41),
     "h100": Card("NVIDIA H100 80GB HBM3", "9.0", 132, 50 * 2**20, 1.98),
@@ -35,7 +35,7 @@ CARDS: Mapping[str, Card] = {
 def description(card: Card) -> str:
     """The card as XLA's compiler takes it, the text of its GpuTargetConfigProto (xla/tools/hlo_opt/gpu_specs has examples)."""
     chip, (major, _, minor) = chips.of_kind(card.kind), card.capability.partition(".")
-    shared = 233_472 if major == "9" else 167_936  # bytes a multiprocessor, 1 KiB of which a block cannot have
+    shared = 233_472 if major == "9" else 167_936  # bytes of a multiprocessor; a block gets 1 KiB less
     return f"""
         gpu_device_info {{
           threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048

@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxenc.checkpoint import mirror
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.processes import cluster
+from jaxenc.processes import cluster, connection
 from tests import bucket
 
 # By name: shape, and over which of its axes it is split. `large` is held by all, and large enough that each writes a part of it.
@@ -36,7 +36,7 @@ def state(step: int) -> dict[str, dict[str, jax.Array]]:
 def save(url: str) -> None:
     with mirror.opened(url, True) as (path, place):
         directory = path / "checkpoints"
-        with Manager(directory, CheckpointConfig(keep=1), destination=place.destination(directory)) as checkpoints:
+        with Manager(directory, CheckpointConfig(keep=1), upload=place.upload(directory)) as checkpoints:
             for step in (1, 2):
                 checkpoints.save(step, state(step), {"config.json": b"{}"})
 
@@ -44,5 +44,5 @@ def save(url: str) -> None:
 if __name__ == "__main__":
     bucket.register(Path(sys.argv[1]))
     os.environ["JAXENC_CACHE"] = str(Path(sys.argv[2]) / os.environ["JAXENC_PROCESS"])
-    with cluster.joined(cluster.from_environment(os.environ), lambda error: 2):
+    with connection.joined(cluster.from_environment(os.environ), lambda error: 2):
         save(sys.argv[3])

@@ -1,7 +1,7 @@
 """The checkpoints of a run at a URL, where nothing can be renamed.
 
-A step is there once its CHECKSUMS.json is, which is written last and deleted first. A folder without it is what a process left that died in
-a save or in a deletion: it is passed over, and the next process that writes there deletes it.
+A step exists once its CHECKSUMS.json does, which is written last and deleted first. A folder without it was left by a process that died
+while it saved or deleted the step: it is ignored, and deleted by the next process that writes there.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from jaxenc.storage import Folder, many
 
 
 @dataclasses.dataclass(frozen=True)
-class Published:
+class RemoteSteps:
     """The steps in a folder at a URL. Raises what `storage.Folder` raises."""
 
     folder: Folder
 
     def steps(self) -> list[int]:
-        """The complete steps, in order; reads no file."""
+        """The numbers of the complete steps, in order; reads no file."""
         return sorted(int(name) for name, files in self._folders().items() if name.isdigit() and CHECKSUMS in files)
 
     def aside(self) -> list[str]:
@@ -34,35 +34,35 @@ class Published:
         return sorted(name for name in self._folders() if ".bad-" in name)
 
     def clean(self) -> None:
-        """Deletes half-written steps, with a line on stderr for each, and what processes told each other during a save."""
+        """Deletes half-written steps, with a line on stderr for each, and the checksums that processes exchanged during a save."""
         for name, files in self._folders().items():
             if name.startswith(".") or (name.isdigit() and CHECKSUMS not in files):
                 self.folder.remove(f"{name}/{file}" for file in files)
                 if name.isdigit():
                     where = f"checkpoint {self.folder.url}/{name}"
-                    print(f"{where}: half-written (it has no {CHECKSUMS}); passed over and deleted", file=sys.stderr, flush=True)
+                    print(f"{where}: half-written (it has no {CHECKSUMS}); ignored and deleted", file=sys.stderr, flush=True)
 
     def newest(self, directory: Path, check: bool, aside: bool) -> int | None:
-        """The newest step that verifies, whose files are then in `directory`/<step> on this machine; None where there is none. One line on
-        stderr for each newer one that does not. aside: set a damaged one aside, as `set_aside` says. check: as in `verify.newest_valid`."""
+        """The newest step that verifies, downloaded to `directory`/<step>; None where there is none. One line on stderr for each newer step
+        that does not verify. aside: set such a step aside, as `set_aside` does. check: as in `verify.newest_valid`."""
         for step in reversed(self.steps()):
-            problems = self.fetch(step, directory, check)
+            problems = self.download(step, directory, check)
             if not problems:
                 return step
             shutil.rmtree(directory / str(step))
             where = f"{self.folder.url}/{step}"
-            verify.told(where, problems, f"set aside as {self.set_aside(step)}" if aside else verify.LEFT)
+            verify.report_invalid(where, problems, f"set aside as {self.set_aside(step)}" if aside else verify.LEFT)
         return None
 
-    def fetch(self, step: int, directory: Path, check: bool) -> list[str]:
-        """Makes `directory`/<step> the folder of a step: what is there with the same sha256 stays, what is not of the step goes, the rest
-        is downloaded. Returns the problems of the folder, as `verify.verify`. A process that is killed leaves no CHECKSUMS.json there."""
-        place, far = directory / str(step), self.folder.below(str(step))
+    def download(self, step: int, directory: Path, check: bool) -> list[str]:
+        """Makes `directory`/<step> a copy of a step: files with the right sha256 stay, files that are not of the step are deleted, the rest
+        is downloaded. Returns the problems of the copy, as `verify.verify`. A process that is killed leaves no CHECKSUMS.json there."""
+        place, source = directory / str(step), self.folder.below(str(step))
         place.mkdir(parents=True, exist_ok=True)
         (place / CHECKSUMS).unlink(missing_ok=True)
         content = b""
         with contextlib.suppress(FileNotFoundError):
-            content = far.read(CHECKSUMS)
+            content = source.read(CHECKSUMS)
         write_bytes(place / CHECKSUMS, content)
         try:
             listed = verify.entries(place)
@@ -77,26 +77,26 @@ class Published:
             if not (path.is_file() and path.stat().st_size == listed[name]["size"] and sha256(path) == listed[name]["sha256"]):
                 with contextlib.suppress(FileNotFoundError):  # `verify` says that it is missing
                     path.unlink(missing_ok=True)
-                    far.download(name, path)
+                    source.download(name, path)
 
         many(one, listed)
         write_bytes(place / CHECKSUMS, content)
         return verify.verify(place, contents=check)
 
     def send(self, step: int, local: Path, names: Iterable[str]) -> None:
-        """Uploads files of a step, by their names in its folder `local`."""
+        """Uploads files of a step. local: its folder here; names: of the files in it."""
         many(lambda name: self.folder.upload(local / name, f"{step}/{name}"), names)
 
     def complete(self, step: int, local: Path) -> None:
-        """Uploads the CHECKSUMS.json in `local`: the step is there."""
+        """Uploads the CHECKSUMS.json in `local`, which makes the step complete."""
         self.folder.upload(local / CHECKSUMS, f"{step}/{CHECKSUMS}")
 
     def send_part(self, step: int, process: int, entries: Entries) -> None:
-        """Leaves the checksums of the files that a process has sent for process 0 (`parts`)."""
+        """Writes the checksums of the files that a process has sent, for process 0 to read (`parts`)."""
         self.folder.write(f".{step}.parts/{process}.json", json.dumps(entries).encode())
 
     def parts(self, step: int, count: int) -> Entries:
-        """The checksums that processes 1 to count - 1 have left."""
+        """The checksums that processes 1 to count - 1 have written; deletes them."""
         names = [f".{step}.parts/{process}.json" for process in range(1, count)]
         found = [json.loads(self.folder.read(name)) for name in names]
         self.folder.remove(names)
@@ -112,7 +112,7 @@ class Published:
     def set_aside(self, step: int) -> str:
         """Moves the files of a damaged step to `<step>.bad-<n>`, so that the step can be saved again; returns that name.
 
-        A move is a copy and a deletion: a process that is killed leaves the step where it was, or copied and half-deleted.
+        A move is a copy and a deletion: a process that is killed leaves the step as it was, or copied and partly deleted.
         """
         folders, number = self._folders(), 1
         while CHECKSUMS in folders.get(f"{step}.bad-{number}", ()):
@@ -125,7 +125,7 @@ class Published:
         return name
 
     def _folders(self) -> dict[str, list[str]]:
-        """{name of a folder: the names of the files in it and below it}."""
+        """{name of a folder: names of the files below it}."""
         found: dict[str, list[str]] = {}
         for path in self.folder.files():
             name, _, file = path.partition("/")

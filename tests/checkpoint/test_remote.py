@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc import storage
-from jaxenc.checkpoint.published import Published
+from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import CHECKSUMS, write_checksums
 from tests import bucket
@@ -31,35 +31,35 @@ def killed(kind: str, ending: str, done: bool) -> Callable[[str, str, bool], Non
 
 
 @pytest.fixture
-def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Published]:
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteSteps]:
     """Steps 10, 20 and 30 at a URL."""
     monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    published = Published(storage.folder(bucket.register(tmp_path / "bucket") + "b/run/checkpoints"))
+    remote = RemoteSteps(storage.folder(bucket.register(tmp_path / "bucket") + "b/run/checkpoints"))
     for step in (10, 20, 30):
-        save(published, step, tmp_path / "made")
-    yield published
+        save(remote, step, tmp_path / "made")
+    yield remote
     Bucket.accident = staticmethod(lambda kind, name, done: None)
 
 
-def save(published: Published, step: int, made: Path) -> None:
+def save(remote: RemoteSteps, step: int, made: Path) -> None:
     local = made / str(step)
     (local / "state").mkdir(parents=True)
     (local / "state" / "a").write_bytes(bytes([step]) * 100)
     (local / "config.json").write_text("{}")
     write_checksums(local, step)
-    published.send(step, local, ["state/a", "config.json"])
-    published.complete(step, local)
+    remote.send(step, local, ["state/a", "config.json"])
+    remote.complete(step, local)
 
 
 def again() -> None:
     Bucket.accident = staticmethod(lambda kind, name, done: None)
 
 
-def far(published: Published, name: str) -> Path:
-    return bucket.at(f"{published.folder.url}/{name}")
+def far(remote: RemoteSteps, name: str) -> Path:
+    return bucket.at(f"{remote.folder.url}/{name}")
 
 
-def test_the_newest_step_comes_here_and_only_what_is_missing(steps: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_missing_files_of_the_newest_step_are_downloaded(steps: RemoteSteps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps.newest(tmp_path / "here", True, aside=True) == 30
     assert sorted(path.name for path in (tmp_path / "here" / "30").iterdir()) == [CHECKSUMS, "config.json", "state"]
     (tmp_path / "here" / "30" / "state" / "a").write_bytes(bytes(100))
@@ -67,11 +67,11 @@ def test_the_newest_step_comes_here_and_only_what_is_missing(steps: Published, t
     came = []
     download = storage.Folder.download
     monkeypatch.setattr(storage.Folder, "download", lambda self, name, path: came.append(name) or download(self, name, path))
-    assert steps.fetch(30, tmp_path / "here", True) == [] and came == ["state/a"]
+    assert steps.download(30, tmp_path / "here", True) == [] and came == ["state/a"]
     assert (tmp_path / "here" / "30" / "state" / "a").read_bytes() == bytes([30]) * 100
 
 
-def test_a_flipped_bit_is_found_and_set_aside(steps: Published, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flipped_bit_is_found_and_set_aside(steps: RemoteSteps, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = bytearray(far(steps, "30/state/a").read_bytes())
     content[50] ^= 1
     far(steps, "30/state/a").write_bytes(content)
@@ -84,23 +84,23 @@ def test_a_flipped_bit_is_found_and_set_aside(steps: Published, tmp_path: Path, 
     assert steps.steps() == [10, 20] and far(steps, f"30.bad-1/{CHECKSUMS}").exists()
 
 
-def test_a_step_of_another_run_is_left_where_it_is(steps: Published, tmp_path: Path) -> None:
+def test_a_step_of_another_run_is_left_where_it_is(steps: RemoteSteps, tmp_path: Path) -> None:
     far(steps, "30/state/a").unlink()
     assert steps.newest(tmp_path / "here", True, aside=False) == 20
     assert steps.steps() == [10, 20, 30]
 
 
-def test_a_half_written_step_is_passed_over_and_deleted(steps: Published, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_half_written_step_is_ignored_and_deleted(steps: RemoteSteps, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     far(steps, f"30/{CHECKSUMS}").unlink()
     assert steps.newest(tmp_path / "here", True, aside=True) == 20
     assert far(steps, "30/state/a").exists()
     steps.clean()
     assert not far(steps, "30").exists()
-    assert capsys.readouterr().err == f"checkpoint {steps.folder.url}/30: half-written (it has no {CHECKSUMS}); passed over and deleted\n"
+    assert capsys.readouterr().err == f"checkpoint {steps.folder.url}/30: half-written (it has no {CHECKSUMS}); ignored and deleted\n"
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_a_kill_at_the_last_file_of_a_save(steps: Published, tmp_path: Path, done: bool) -> None:
+def test_a_kill_at_the_last_file_of_a_save(steps: RemoteSteps, tmp_path: Path, done: bool) -> None:
     """Before it the step is not there, after it the step is whole."""
     Bucket.accident = staticmethod(killed("put", CHECKSUMS, done))
     with pytest.raises(Killed):
@@ -111,7 +111,7 @@ def test_a_kill_at_the_last_file_of_a_save(steps: Published, tmp_path: Path, don
 
 
 @pytest.mark.parametrize("ending, done, left", [(CHECKSUMS, False, [10, 20, 30]), (CHECKSUMS, True, [20, 30]), ("state/a", True, [20, 30])])
-def test_a_kill_in_retention(steps: Published, tmp_path: Path, ending: str, done: bool, left: list[int]) -> None:
+def test_a_kill_in_retention(steps: RemoteSteps, tmp_path: Path, ending: str, done: bool, left: list[int]) -> None:
     """No step is ever there without its files."""
     Bucket.accident = staticmethod(killed("rm", ending, done))
     with pytest.raises(Killed):
@@ -119,11 +119,11 @@ def test_a_kill_in_retention(steps: Published, tmp_path: Path, ending: str, done
     again()
     steps.clean()
     assert steps.steps() == left
-    assert all(steps.fetch(step, tmp_path / "here", True) == [] for step in left)
+    assert all(steps.download(step, tmp_path / "here", True) == [] for step in left)
 
 
 @pytest.mark.parametrize("kind, ending, done", [("cp", "state/a", False), ("cp", CHECKSUMS, True), ("rm", CHECKSUMS, True)])
-def test_a_kill_while_a_damaged_step_is_set_aside(steps: Published, tmp_path: Path, kind: str, ending: str, done: bool) -> None:
+def test_a_kill_while_a_damaged_step_is_set_aside(steps: RemoteSteps, tmp_path: Path, kind: str, ending: str, done: bool) -> None:
     """Its bytes are there all the time, under one name or the other."""
     far(steps, "30/state/a").write_bytes(b"damaged")
     Bucket.accident = staticmethod(killed(kind, ending, done))
@@ -136,7 +136,7 @@ def test_a_kill_while_a_damaged_step_is_set_aside(steps: Published, tmp_path: Pa
     assert {path.read_bytes() for path in kept} == {b"damaged"}
 
 
-def test_the_files_of_several_processes_are_one_step(steps: Published, tmp_path: Path) -> None:
+def test_the_files_of_several_processes_are_one_step(steps: RemoteSteps, tmp_path: Path) -> None:
     parts = {process: tmp_path / f"process-{process}" / "40" for process in (0, 1)}
     for process, local in parts.items():
         (local / "state").mkdir(parents=True)

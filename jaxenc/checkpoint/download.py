@@ -1,0 +1,47 @@
+"""A checkpoint at a URL, downloaded to be read."""
+
+from pathlib import Path
+
+from jaxenc import storage
+from jaxenc.checkpoint.remote import RemoteSteps
+from jaxenc.checkpoint.verify import CHECKSUMS
+from jaxenc.errors import UserError
+from jaxenc.files import one_at_a_time
+
+
+def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = False) -> Path:
+    """The folder on this machine with a copy of the step at a URL: the URL itself, `step` of a run, or the newest of a run that verifies.
+
+    Files that are here with the right sha256 are not downloaded again. A damaged step is left as it is. check: as in `restore.choose`;
+    what: the option that gives the URL, for messages; frozen: also download the run's teacher. Raises UserError where there is no such
+    step or none that verifies.
+    """
+    folder = storage.folder(url)
+    names, wanted = folder.names(), step or None
+    if CHECKSUMS in names:
+        above, _, last = folder.url.rpartition("/")
+        remote, wanted = RemoteSteps(storage.folder(above)), int(last) if last.isdigit() else -1
+    else:
+        remote = RemoteSteps(folder.below("checkpoints") if "checkpoints" in names else folder)
+    run = remote.folder.url.removesuffix("/checkpoints")
+    root = storage.cache() / "models" / storage.key(run)
+    directory = root / "checkpoints"
+    with one_at_a_time(root):
+        if frozen:
+            copies = storage.folder(run).below("frozen")
+            for name in copies.names():
+                RemoteSteps(copies.below(name)).newest(root / "frozen" / name, check, aside=False)
+        newest = wanted is None
+        found = remote.newest(directory, check, aside=False) if newest else _one(remote, wanted, directory, check, what)
+    if found is None:
+        raise UserError("holds no valid checkpoint", f"{what} {url}", "name a run directory or one of its checkpoints")
+    return directory / str(found)
+
+
+def _one(remote: RemoteSteps, step: int, directory: Path, check: bool, what: str) -> int:
+    where = f"{what} {remote.folder.url}/{step}"
+    if step not in (there := remote.steps()):
+        raise UserError("no such checkpoint", where, f"use one of {', '.join(map(str, there))}" if there else f"choose another {what}")
+    if problems := remote.download(step, directory, check):
+        raise UserError(problems[0], where, "name another step")
+    return step

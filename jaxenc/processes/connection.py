@@ -1,0 +1,141 @@
+"""How the processes of a run join at the start and leave at the end. A process that is alone does neither."""
+
+import contextlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+import jax
+
+from jaxenc.errors import UserError
+from jaxenc.processes import addresses, gloo, private
+from jaxenc.processes.barriers import ErrorOfAll
+from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
+from jaxenc.processes.finish import finish
+
+REPORT = 5  # seconds for others to report an error of process 0
+
+
+def connect(cluster: Cluster) -> None:
+    """Joins the other processes; call it before anything else of jax.
+
+    Raises UserError when process 0 cannot listen at its address, when that address is every host's own, when not all join within
+    `cluster.meet` seconds, and when jax then counts or numbers them otherwise than `cluster`.
+    """
+    if cluster.count == 1:
+        return
+    if cluster.address:
+        addresses.check_reachable(cluster.address, cluster.hosts, COORDINATOR)
+        if cluster.index == 0:
+            addresses.check_free(cluster.address, COORDINATOR)
+    # jax's service would take SIGTERM away from `train/signals.py`; `agreement.py` does its work.
+    jax.config.update("jax_enable_preemption_service", False)
+    limits = {
+        "initialization_timeout": cluster.meet,
+        "heartbeat_timeout_seconds": cluster.heartbeat,
+        "shutdown_timeout_seconds": cluster.leave,
+    }
+    try:
+        if cluster.jax_joins:
+            jax.distributed.initialize(**limits)
+        else:
+            jax.distributed.initialize(
+                cluster.address,
+                cluster.count,
+                cluster.index,
+                cluster.gpus or None,
+                cluster_detection_method="deactivate",
+                coordinator_bind_address=cluster.address,
+                **limits,
+            )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise _not_joined(cluster, error) from error
+    gloo.listen_beside(cluster.address or private.coordinator())
+    _check_numbers(cluster)
+    _check_hosts(cluster)
+
+
+def _not_joined(cluster: Cluster, error: Exception) -> UserError:
+    """The error of a process that has not joined the others."""
+    why = str(error).partition("\n")[0]
+    where = cluster.address or "the address that jax finds for process 0"
+    fix = f"start every process, each with this address, within {cluster.meet} s ({MEET})"
+    if cluster.address and addresses.is_loopback(cluster.address):
+        fix += f"; {cluster.address} reaches processes of this host only"
+    return UserError(f"process {cluster.index} of {cluster.count} at {where}: {why}", fix=fix)
+
+
+def _check_numbers(cluster: Cluster) -> None:
+    """Raises UserError where jax, which asks the devices, counts or numbers the processes otherwise than `cluster`."""
+    count, index = jax.process_count(), jax.process_index()
+    if count != cluster.count:
+        seen = f"process {cluster.index} sees {count} processes instead of {cluster.count} ({cluster.counted_by})"
+        raise UserError(f"{jax.default_backend()} devices do not reach one another", seen, "check the drivers and JAX_PLATFORMS")
+    if index != cluster.index:
+        what = f"process {cluster.index} of {count} by {cluster.numbered_by} is process {index} by its devices"
+        raise UserError(what, fix=f"number processes as jax does, or set {COORDINATOR}, {PROCESSES} and {PROCESS}")
+
+
+def _check_hosts(cluster: Cluster) -> None:
+    """Raises UserError where processes of hosts with different names have met at a loopback address."""
+    address, own = cluster.address or private.coordinator(), socket.gethostname()
+    if not addresses.is_loopback(address):
+        return
+    client = private.store()
+    if cluster.index == 0:
+        client.key_value_set("jaxenc/host", own, allow_overwrite=True)
+    elif (first := client.blocking_key_value_get("jaxenc/host", 1000 * cluster.meet)) != own:
+        what = f"process 0 is on {first} and process {cluster.index} on {own}, and they met at {address}, a loopback address"
+        raise UserError(what, fix=f"set {COORDINATOR}=HOST:PORT with an address of {first} that {own} reaches")
+
+
+def close() -> None:
+    """Leaves the other processes once all of them come here."""
+    if jax.distributed.is_initialized():
+        jax.distributed.shutdown()
+
+
+@contextlib.contextmanager
+def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator[None]:
+    """`connect`, the block, `finish`, `close`. When the block of one of several processes fails, that process ends here.
+
+    report: prints the error and returns the exit code. A failed process ends at once: jax would wait at exit, for half a minute or for
+    ever, for processes that wait for this one.
+    """
+    try:
+        connect(cluster)
+        # Not on GPUs, where NCCL_DEBUG=INFO, which a user sets, prints to the same place.
+        if cluster.count > 1 and jax.default_backend() == "cpu":
+            gloo.be_quiet()
+        yield
+        if cluster.count > 1:
+            finish(cluster.leave)
+    except BaseException as error:
+        if cluster.count == 1:
+            raise
+        code = report(error)
+        if isinstance(error, ErrorOfAll):
+            _await_reports(cluster)
+        leave(code)
+    close()
+
+
+def _await_reports(cluster: Cluster) -> None:
+    """Process 0 waits, for up to REPORT seconds, until the others have reported the error: its end would abort them before that."""
+    client, end = private.store(), time.monotonic() + REPORT
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        if cluster.index:
+            client.key_value_set(f"jaxenc/reported/{cluster.index}", "reported", allow_overwrite=True)
+            return
+        for rank in range(1, cluster.count):
+            client.blocking_key_value_get(f"jaxenc/reported/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process at once, from any thread."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
