@@ -5,39 +5,21 @@
 #   bash launch/keep_running.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
 #
 # It ends at 0 (done), 2 (bad input), 3 (diverged), 126 and 127 (a command that cannot start), and when --restarts starts in a row brought no
-# newer checkpoint in DIR, which may be an address such as gs://BUCKET/RUN. --wait: seconds between a crash and the next start, so that
+# newer checkpoint in DIR, of any seed of a fine-tuning. DIR may be an address such as gs://BUCKET/RUN. --wait: seconds between a crash and the next start, so that
 # the other processes of the run have noticed it: more than JAXENC_HEARTBEAT where they are on other machines. --pass-75: ends at 75 too,
 # where a scheduler starts the job again. TERM goes to the command and ends this script with its code. PYTHON lists what is at an address,
 # with fsspec.
 set -uo pipefail
 # shellcheck source=launch/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=launch/progress.sh
+source "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 restarts=3 wait=0 pass_75=''
 options 'restarts wait pass-75!' --name run "$@" # nothing is made here that would need a name
 settle
 number --restarts "$restarts"
 case $wait in *[!0-9]*) fail "--wait is '$wait': a whole number of seconds" ;; esac
 if [ "$dry" ]; then run "${command[@]}"; exit; fi
-
-steps() { # the steps in DIR/checkpoints, one a line; at an address a step is whole once its CHECKSUMS.json is there
-  case $workdir in
-    *://*) "${PYTHON:-python3}" - "$workdir/checkpoints/*/CHECKSUMS.json" <<'PYTHON' ;;
-import sys
-
-import fsspec
-
-disk, files = fsspec.core.url_to_fs(sys.argv[1])
-print(*(path.split("/")[-2] for path in disk.glob(files)), sep="\n")
-PYTHON
-    *) find "$workdir/checkpoints" -maxdepth 1 -type d -printf '%f\n' 2>/dev/null ;;
-  esac
-}
-
-newest() { # the newest checkpoint, or -1
-  local step
-  step=$(steps | grep -xE '[0-9]+' | sort -n | tail -n 1)
-  echo "${step:--1}"
-}
 
 asked='' pid=''
 stop() {
@@ -59,7 +41,8 @@ once() { # runs the command; `code` is its exit code
   pid=''
 }
 
-idle=-1 last=$(newest) # restarts in a row that brought no newer checkpoint; the first start is none
+idle=-1 # restarts in a row that brought no newer checkpoint; the first start is none
+read -r last newest < <(saved "$workdir")
 while true; do
   once
   [ "$asked" ] && exit $((code == 143 ? 75 : code)) # 143: TERM came before Python listened
@@ -67,14 +50,14 @@ while true; do
     0 | 2 | 3 | 126 | 127) exit "$code" ;;
     75) if [ "$pass_75" ]; then exit 75; fi ;;
   esac
-  now=$(newest)
+  read -r now newest < <(saved "$workdir")
   if [ "$now" -gt "$last" ]; then idle=0; else idle=$((idle + 1)); fi
   last=$now
   if [ "$idle" -ge "$restarts" ]; then
-    echo "keep_running: ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+    echo "keep_running: ended with $code; $restarts restarts brought no newer checkpoint than $newest: giving up" >&2
     exit "$code"
   fi
-  echo "keep_running: ended with $code: starting again (newest checkpoint: step $now)" >&2
+  echo "keep_running: ended with $code: starting again (newest checkpoint: $newest)" >&2
   if [ "$code" -ne 75 ] && [ "$wait" -gt 0 ]; then
     sleep "$wait" &
     wait $!

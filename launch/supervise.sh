@@ -2,12 +2,8 @@
 # Runs the processes of launch/local.sh, which says what happens when one dies. It sets `procs`, their number, and has `own RANK PORT`, which
 # puts the variables of a process in `mine`.
 # shellcheck disable=SC2154 # those names
-
-newest() { # the newest checkpoint of the run in `workdir`, or -1
-  local step
-  step=$(find "$workdir/checkpoints" -maxdepth 1 -type d -printf '%f\n' 2>/dev/null | grep -xE '[0-9]+' | sort -n | tail -n 1)
-  echo "${step:--1}"
-}
+# shellcheck source=launch/progress.sh
+source "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 
 # A session of its own for each process, so that a Ctrl-C at the terminal reaches it once, as TERM.
 apart=(setsid)
@@ -68,20 +64,20 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
 supervise() { # work directory, KILL_AFTER, RESTARTS, a command; exits as launch/local.sh says
   local workdir=$1 kill_after=$2 restarts=$3
   shift 3
-  local idle=-1 before now # restarts in a row that brought no newer checkpoint; the first start is none
+  local idle=-1 before now newest # restarts in a row that brought no newer checkpoint; the first start is none
   while true; do
-    before=$(newest)
+    read -r before newest < <(saved "$workdir")
     gang "$@" 2>/dev/null # without the shell's own lines about killed jobs
     case $code in
       0 | 2 | 3 | 75 | 126 | 127) exit $code ;;
     esac
     if [ -n "$asked" ]; then exit $((code == 143 ? 75 : code)); fi # 143: TERM came before Python listened
-    now=$(newest)
+    read -r now newest < <(saved "$workdir")
     if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
     if [ $idle -ge "$restarts" ]; then
-      echo "local: process $who ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+      echo "local: process $who ended with $code; $restarts restarts brought no newer checkpoint than $newest: giving up" >&2
       exit $code
     fi
-    echo "local: process $who ended with $code: starting all $procs again (newest checkpoint: step $now)" >&2
+    echo "local: process $who ended with $code: starting all $procs again (newest checkpoint: $newest)" >&2
   done
 }
