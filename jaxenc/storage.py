@@ -83,7 +83,13 @@ def opened(url: str) -> Iterator[tuple[Any, str]]:
 
 
 def folder(url: str) -> "Folder":
-    """The folder at a URL; asks nothing yet. Raises UserError for a file system that is unknown or whose package is not installed."""
+    """The folder at a URL; asks nothing yet. Raises UserError for a file system that is unknown or whose package is not installed, and for
+    a URL that names no folder, or one in two ways: to an object store `.` and `..` are names like others."""
+    parts = url.partition("://")[2].split("/")
+    if not any(parts):
+        raise UserError("names no folder", url, f"add one: {url.rstrip('/')}//BUCKET/FOLDER")
+    if found := {".", ".."} & set(parts):
+        raise UserError(f"has a part {found.pop()!r}", url, "write the address without it")
     with opened(url) as (system, path):
         return Folder(url.rstrip("/"), system, path.rstrip("/"))
 

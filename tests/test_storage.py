@@ -85,3 +85,16 @@ def test_what_takes_a_folder_refuses_a_url_and_what_pathlib_makes_of_it(path: st
 def test_a_path_is_no_url(path: str | Path) -> None:
     storage.must_be_local(path, "--out")
     assert not storage.is_url(path)
+
+
+@pytest.mark.parametrize("url", ["memory://", "memory:///", "gs://"])
+def test_an_address_without_a_folder_is_refused(url: str) -> None:
+    """The files of a bare root are listed without the slash that they are written with: a run there would start over each time."""
+    with pytest.raises(UserError, match=rf"{url}: names no folder; add one: {url.rstrip('/')}//BUCKET/FOLDER"):
+        storage.folder(url)
+
+
+@pytest.mark.parametrize("url", ["memory://a/../b", "memory://a/./b", "file:///tmp/.."])
+def test_an_address_with_dots_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match=r"has a part '\.\.?'; write the address without it"):
+        storage.folder(url)
