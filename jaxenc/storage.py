@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.files import inside, written
+from jaxenc.files import inside, user_errors, written
 
 T = TypeVar("T")
 BLOCK = 1 << 22
@@ -30,6 +30,7 @@ _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
 ADVICE = "check the address, the network and your rights"
+HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # No second try changes these. Some file systems name their reason in words, with a status, or only in the class.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
@@ -141,8 +142,8 @@ class Folder:
         self._writing(to, lambda: self.system.cp_file(f"{self.path}/{name}", f"{self.path}/{to}"))
 
     def download(self, name: str, local: Path) -> str:
-        """Copies a file to `local` on this machine, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError where
-        there is none."""
+        """Copies a file to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError
+        where there is none, and UserError, which names `local`, where that has no room."""
 
         def copied() -> str:
             digest = hashlib.sha256()
@@ -153,8 +154,14 @@ class Folder:
                     out.write(block)
             return digest.hexdigest()
 
-        local.parent.mkdir(parents=True, exist_ok=True)
-        return self._patient(name, "read", copied)
+        with user_errors(local, HERE):
+            local.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return self._patient(name, "read", copied)
+        except UserError as error:
+            if getattr(error.__cause__, "errno", None) in _FULL:  # which no reading brings
+                raise UserError(_reason(error.__cause__), local, HERE) from error
+            raise
 
     def remove(self, names: Iterable[str]) -> None:
         """Deletes files; those that are not there are passed over."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 
+from jaxenc import storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.arrays import is_part
 from jaxenc.checkpoint.published import Published
@@ -41,6 +42,10 @@ class Nowhere:
 
     def retain(self, config: CheckpointConfig, saved: int) -> None:
         """Called in process 0 after `complete`: deletes the steps that are not kept."""
+
+    def advice(self, directory: Path) -> str:
+        """What to do where `directory` cannot be written."""
+        return f"free space or fix the permissions of {directory}"
 
     def settle(self, directory: Path, step: int, folder: Path) -> None:
         """Called in every other process at the end: `folder` becomes what it keeps of the step in `directory`."""
@@ -88,6 +93,10 @@ class AtUrl(Nowhere):
     def retain(self, config: CheckpointConfig, saved: int) -> None:
         """As `Nowhere.retain`."""
         self._published.retain(config, saved)
+
+    def advice(self, directory: Path) -> str:
+        """As `Nowhere.advice`; `directory` is known to nobody."""
+        return f"the copy is in {storage.cache()}: {storage.HERE}"
 
     def settle(self, directory: Path, step: int, folder: Path) -> None:
         """Keeps the part of the newest step, of which a restart needs to download only the rest."""

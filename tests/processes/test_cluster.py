@@ -152,7 +152,9 @@ def test_two_processes_that_each_see_one_are_refused(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("jax_joins_nobody")
 def test_a_process_that_was_told_another_count_is_refused() -> None:
-    with pytest.raises(UserError, match="process 1 was started as one of 3 and process 0 as one of 2 .JAXENC_PROCESSES.; start all with one"):
+    with pytest.raises(
+        UserError, match="process 1 was started as one of 3 and process 0 as one of 2 .JAXENC_PROCESSES.; start all with one"
+    ):
         connect(Cluster("127.0.0.1:1234", 3, 1))
 
 
@@ -165,7 +167,9 @@ def test_a_process_says_that_it_waits_and_that_its_time_is_over(monkeypatch: pyt
     connect(Cluster("10.0.0.1:1234", 2, 1, meet=2))
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "process 1 of 2 waits at 10.0.0.1:1234 for all to join: 1 of 2 s"
-    assert last.startswith("process 1 of 2 at 10.0.0.1:1234: not all processes have come; start every process, each with this address, within")
+    assert last.startswith(
+        "process 1 of 2 at 10.0.0.1:1234: not all processes have come; start every process, each with this address, within"
+    )
 
 
 @pytest.fixture
