@@ -5,10 +5,10 @@
 #   bash launch/keep_running.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
 #
 # It ends at 0 (done), 2 (bad input), 3 (diverged), 126 and 127 (a command that cannot start), and when --restarts starts in a row brought no
-# newer checkpoint in DIR, of any seed of a fine-tuning. DIR may be an address such as gs://BUCKET/RUN. --wait: seconds between a crash and the next start, so that
-# the other processes of the run have noticed it: more than JAXENC_HEARTBEAT where they are on other machines. --pass-75: ends at 75 too,
-# where a scheduler starts the job again. TERM goes to the command and ends this script with its code. PYTHON lists what is at an address,
-# with fsspec.
+# newer checkpoint in DIR, of any seed of a fine-tuning. DIR may be an address such as gs://BUCKET/RUN; PYTHON lists what is there, with fsspec.
+# --wait: seconds between a crash and the next start, so that the other processes of the run have noticed it: more than JAXENC_HEARTBEAT where
+# they are on other machines. --pass-75: ends at 75 too, where a scheduler starts the job again. TERM goes to the command and ends this script
+# with its code.
 set -uo pipefail
 # shellcheck source=launch/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from jaxenc import storage
 from jaxenc.storage import is_url
 
 
@@ -63,6 +64,5 @@ def free(folder: str) -> int:
 
 
 def _opened(url: str) -> tuple[Any, str]:
-    import fsspec
-
-    return fsspec.core.url_to_fs(url)
+    folder = storage.folder(url)
+    return folder.system, folder.path

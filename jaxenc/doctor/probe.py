@@ -8,8 +8,8 @@ from collections.abc import Callable
 import jax
 
 from jaxenc.doctor import place as places
+from jaxenc.errors import UserError
 from jaxenc.processes import barriers
-from jaxenc.storage import PACKAGES
 
 NAME = ".jaxenc-doctor-"
 # Seconds until a file that one host wrote must be visible to the others: some network file systems list a folder anew that late.
@@ -56,10 +56,8 @@ def _failure(place: str, act: Callable[[], object]) -> str:
     """Why `act` failed there, '' where it did not."""
     try:
         act()
-    except ImportError as error:
-        scheme = place.partition("://")[0]
-        package = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme}")
-        return f"it needs a package: pip install {package}"
+    except UserError as error:  # of an address that is none, or whose package is missing
+        return f"{error.what}; {error.fix}"
     except Exception as error:  # each file system of fsspec raises its own
         return getattr(error, "strerror", "") or f"{type(error).__name__}: {error}".partition("\n")[0]
     return ""

@@ -64,11 +64,18 @@ def test_a_url_is_written_and_read_too() -> None:
 
 @pytest.mark.parametrize("missing, scheme, package", [("gcsfs", "gs", "gcsfs"), ("fsspec", "gs", "'jaxenc[data]'")])
 def test_a_url_without_its_package_says_what_to_install(missing: str, scheme: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fsspec
+
     def fail(*given: object) -> None:
         raise ImportError(f"no {missing}", name=missing)
 
-    monkeypatch.setattr(probes.places, "put", fail)
-    assert probe("here", f"{scheme}://bucket/run", 0, 1).error == f"it needs a package: pip install {package}"
+    monkeypatch.setattr(fsspec.core, "url_to_fs", fail)
+    said = probe("here", f"{scheme}://bucket/run", 0, 1).error
+    assert said == f"needs a package that is not installed; install it with `pip install {package}`"
+
+
+def test_an_address_that_a_run_would_refuse_is_a_problem() -> None:
+    assert probe("here", "memory://", 0, 1).error.startswith("names no folder; add one")
 
 
 def test_unshared_disks_are_a_problem_that_names_the_processes() -> None:
