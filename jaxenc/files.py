@@ -181,9 +181,11 @@ def _locked(folder: Path, advice: str) -> int:
 
 
 @contextlib.contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """`folder`, made where it is missing, for one process of this machine after another: waits for those that came before."""
-    with user_errors(folder, "free some space or choose another place"):
+def one_at_a_time(folder: Path, advice: str) -> Iterator[None]:
+    """`folder`, made where it is missing, for one process of this machine after another: waits for those that came before.
+
+    Raises UserError, with `advice`, where it cannot be made."""
+    with user_errors(folder, advice):
         folder.mkdir(parents=True, exist_ok=True)
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.files import inside, written
+from jaxenc.files import inside, user_errors, written
 
 if TYPE_CHECKING:  # fsspec is an extra
     from fsspec import AbstractFileSystem
@@ -33,6 +33,7 @@ _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
 ADVICE = "check the address, the network and your permissions"
+HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
@@ -91,7 +92,13 @@ def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
 
 
 def folder(url: str) -> "Folder":
-    """The folder at a URL; sends no request. Raises UserError for an unknown file system and for one whose package is not installed."""
+    """The folder at a URL; sends no request. Raises UserError for an unknown file system, for one whose package is not installed, and for a
+    URL that names no folder, or one in two ways: to an object store `.` and `..` are names like others."""
+    parts = url.partition("://")[2].split("/")
+    if not any(parts):
+        raise UserError("names no folder", url, f"add one: {url.rstrip('/')}//BUCKET/FOLDER")
+    if found := {".", ".."} & set(parts):
+        raise UserError(f"has a part {found.pop()!r}", url, "write the address without it")
     with opened(url) as (system, path):
         return Folder(url.rstrip("/"), system, path.rstrip("/"))
 
@@ -143,8 +150,8 @@ class Folder:
         self._writing(to, lambda: self.system.cp_file(f"{self.path}/{name}", f"{self.path}/{to}"))
 
     def download(self, name: str, local: Path) -> str:
-        """Copies a file to `local` on this machine, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError where
-        there is none."""
+        """Copies a file to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError
+        where there is none, and UserError, which names `local`, where that has no room."""
 
         def copied() -> str:
             digest = hashlib.sha256()
@@ -155,8 +162,14 @@ class Folder:
                     out.write(block)
             return digest.hexdigest()
 
-        local.parent.mkdir(parents=True, exist_ok=True)
-        return self._retried(name, "read", copied)
+        with user_errors(local, HERE):
+            local.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return self._retried(name, "read", copied)
+        except UserError as error:
+            if getattr(error.__cause__, "errno", None) in _FULL:  # which no reading brings
+                raise UserError(_reason(error.__cause__), local, HERE) from error
+            raise
 
     def remove(self, names: Iterable[str]) -> None:
         """Deletes files; ignores those that do not exist."""

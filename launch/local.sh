@@ -38,7 +38,10 @@ for ((i = 1; i <= $#; i++)); do
   esac
 done
 
-if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then IFS=, read -ra gpus <<< "$CUDA_VISIBLE_DEVICES"
+if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
+  gpus=() # up to the first that is none, such as -1 or NoDevFiles, as CUDA reads it
+  IFS=', ' read -ra listed <<< "$CUDA_VISIBLE_DEVICES"
+  for gpu in "${listed[@]}"; do [[ $gpu =~ ^([0-9]+|GPU-.+|MIG-.+)$ ]] || break; gpus+=("$gpu"); done
 else mapfile -t gpus < <(nvidia-smi -L 2>/dev/null | sed -n 's/^GPU \([0-9]*\):.*/\1/p'); fi
 found=${#gpus[@]}
 declare -A was

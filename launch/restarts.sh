@@ -7,40 +7,58 @@ is_final() { # EXIT_CODE: whether no restart would help: done, bad input, diverg
   case $1 in 0 | 2 | 3 | 126 | 127) ;; *) return 1 ;; esac
 }
 
-steps() { # the steps in workdir/checkpoints, one a line; at a URL a step is complete once its CHECKSUMS.json is there
-  case $workdir in
-    *://*) "${PYTHON:-python3}" - "$workdir/checkpoints/*/CHECKSUMS.json" <<'PYTHON' ;;
+steps() { # WORKDIR: a line FOLDER/STEP for each checkpoint, FOLDER being `run` or, of a fine-tuning, that of a seed
+  case $1 in
+    '') ;;
+    *://*) "${PYTHON:-python3}" - "$1" <<'PYTHON' ;;
+import glob
 import sys
 
-import fsspec
+try:
+    import fsspec
 
-disk, files = fsspec.core.url_to_fs(sys.argv[1])
-print(*(path.split("/")[-2] for path in disk.glob(files)), sep="\n")
+    disk, path = fsspec.core.url_to_fs(sys.argv[1].rstrip("/"))
+    # At an address a step is whole once its CHECKSUMS.json is there.
+    for file in disk.glob(glob.escape(path) + "/checkpoints/*/CHECKSUMS.json"):
+        print("run/" + file.split("/")[-2])
+except Exception as error:
+    print(f"{sys.argv[1]}: checkpoints cannot be listed, and count as none ({error or type(error).__name__})", file=sys.stderr)
 PYTHON
-    *) find "$workdir/checkpoints" -maxdepth 1 -type d -printf '%f\n' 2>/dev/null ;;
+    *)
+      find "$1/checkpoints" -maxdepth 1 -type d -printf 'run/%f\n' 2>/dev/null
+      find "$1" -mindepth 3 -maxdepth 3 -path "*/seed_*/checkpoints/*" -type d -printf '%P\n' 2>/dev/null | sed 's,/checkpoints/,/,' ;;
   esac
 }
 
-newest_step() { # the newest checkpoint, or -1
-  local step
-  step=$(steps | grep -xE '[0-9]+' | sort -n | tail -n 1)
-  echo "${step:--1}"
+saved() { # WORKDIR: `NUMBER TEXT`; a newer checkpoint, of whichever seed, makes the number larger, and the text names the newest of each
+  steps "$1" | sort -V | awk -F/ '
+    $2 !~ /^[0-9]+$/ { next }
+    !($1 in newest) { order[++folders] = $1 }
+    { newest[$1] = $2 }
+    END {
+      for (i = 1; i <= folders; i++) {
+        name = order[i]
+        number += newest[name] + 1
+        text = text (i > 1 ? ", " : "") (name == "run" ? "" : name " ") "step " newest[name]
+      }
+      print number + 0, folders ? text : "step -1"
+    }'
 }
 
-idle=-1 last='' # restarts in a row without a newer checkpoint (the first start is no restart); the newest step before the last start
+idle=-1 last='' newest='' # restarts in a row without a newer checkpoint (the first start is none); what `saved` said before the last start
 
 starting() { # before each start
-  last=${last:-$(newest_step)}
+  [ -n "$last" ] || read -r last newest < <(saved "$workdir")
 }
 
 may_restart() { # WHO EXIT_CODE [WHAT]: after each end; says why it gives up, or that it starts WHAT again
-  local step
-  step=$(newest_step)
-  if [ "$step" -gt "$last" ]; then idle=0; else idle=$((idle + 1)); fi
-  last=$step
+  local now
+  read -r now newest < <(saved "$workdir")
+  if [ "$now" -gt "$last" ]; then idle=0; else idle=$((idle + 1)); fi
+  last=$now
   if [ "$idle" -ge "$restarts" ]; then
-    echo "$1 ended with $2; $restarts restarts brought no newer checkpoint than step $step: giving up" >&2
+    echo "$1 ended with $2; $restarts restarts brought no newer checkpoint than $newest: giving up" >&2
     return 1
   fi
-  echo "$1 ended with $2: starting ${3:+$3 }again (newest checkpoint: step $step)" >&2
+  echo "$1 ended with $2: starting ${3:+$3 }again (newest checkpoint: $newest)" >&2
 }

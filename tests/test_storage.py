@@ -1,5 +1,6 @@
 """Files at a URL: fsspec's own memory, and an object store that refuses, for a moment or for good."""
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,3 +86,29 @@ def test_what_takes_a_folder_refuses_a_url_and_what_pathlib_makes_of_it(path: st
 def test_a_path_is_no_url(path: str | Path) -> None:
     storage.must_be_local(path, "--out")
     assert not storage.is_url(path)
+
+
+@pytest.mark.parametrize("url", ["memory://", "memory:///", "gs://"])
+def test_an_address_without_a_folder_is_refused(url: str) -> None:
+    """The files of a bare root are listed without the slash that they are written with: a run there would start over each time."""
+    with pytest.raises(UserError, match=rf"{url}: names no folder; add one: {url.rstrip('/')}//BUCKET/FOLDER"):
+        storage.folder(url)
+
+
+@pytest.mark.parametrize("url", ["memory://a/../b", "memory://a/./b", "file:///tmp/.."])
+def test_an_address_with_dots_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match=r"has a part '\.\.?'; write the address without it"):
+        storage.folder(url)
+
+
+def test_a_full_disk_on_this_machine_is_not_a_fault_of_the_address(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = storage.folder(place)
+    folder.write("a", b"content")
+    monkeypatch.setattr(storage, "written", lambda path, durable: contextlib.nullcontext(Path("/dev/full")))
+    with pytest.raises(
+        UserError, match=f"{tmp_path}/b: .*No space left on device; free some space, or name another folder in JAXENC_CACHE"
+    ):
+        folder.download("a", tmp_path / "b")
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=f"{tmp_path}/file: .*; free some space, or name another folder in JAXENC_CACHE"):
+        folder.download("a", tmp_path / "file" / "b")

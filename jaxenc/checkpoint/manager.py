@@ -170,8 +170,7 @@ class Manager:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
             if isinstance(error, UserError):  # of a URL, which it names
                 raise error.at(f"checkpoint failed at step {step}") from error
-            advice = f"free space or fix the permissions of {self._directory}"
-            raise UserError(f"checkpoint failed at step {step}: {reason(error)}", fix=advice) from error
+            raise UserError(f"checkpoint failed at step {step}: {reason(error)}", fix=self._upload.advice(self._directory)) from error
 
     def check(self) -> None:
         """Raises the error of a save that has ended, once, as `wait`, and UserError where another run has taken over the directory; cheap

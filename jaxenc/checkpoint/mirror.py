@@ -19,7 +19,7 @@ from jaxenc.checkpoint.upload import NoUpload, Upload
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import held, json_object
+from jaxenc.files import held, json_object, user_errors
 from jaxenc.processes import barriers
 from jaxenc.storage import Folder
 
@@ -88,6 +88,10 @@ class Mirror(Workdir):
     def fill(self, check: bool, step: int) -> int:
         """Makes the copy equal to the URL; returns its newest complete step, -1 where there is none. Process 0 sets damaged steps aside and
         deletes half-written ones; the others download `step`, the one of process 0. Raises UserError."""
+        with user_errors(self.path, storage.HERE):
+            return self._fill(check, step)
+
+    def _fill(self, check: bool, step: int) -> int:
         self.path.mkdir(parents=True, exist_ok=True)
         for path in self.path.iterdir():
             if path.name not in (STEPS, FROZEN):
@@ -154,6 +158,8 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Workdir]]:
     folder, index = storage.folder(str(workdir)), jax.process_index()
     root = storage.cache() / "runs" / storage.key(folder.url) / str(index)
     with contextlib.ExitStack() as owned:
+        with user_errors(root, storage.HERE):
+            root.mkdir(parents=True, exist_ok=True)
         try:
             owned.enter_context(held(root, "wait for it, or choose another --workdir"))
         except UserError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 
+from jaxenc import storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.arrays import is_part
 from jaxenc.checkpoint.remote import RemoteSteps
@@ -44,6 +45,10 @@ class NoUpload:
 
     def retain(self, config: CheckpointConfig, saved: int) -> None:
         """Called in process 0 after `complete`: deletes the steps that are not kept."""
+
+    def advice(self, directory: Path) -> str:
+        """What to do where `directory` cannot be written."""
+        return f"free space or fix the permissions of {directory}"
 
     def keep_part(self, directory: Path, step: int, folder: Path) -> None:
         """Called in every other process at the end: `folder`, its part of the step, replaces what it has in `directory`."""
@@ -91,6 +96,10 @@ class Upload(NoUpload):
     def retain(self, config: CheckpointConfig, saved: int) -> None:
         """As `NoUpload.retain`."""
         self._remote.retain(config, saved)
+
+    def advice(self, directory: Path) -> str:
+        """As `NoUpload.advice`; `directory` is a copy that the user does not know."""
+        return f"the copy is in {storage.cache()}: {storage.HERE}"
 
     def keep_part(self, directory: Path, step: int, folder: Path) -> None:
         """As `NoUpload.keep_part`: a restart then downloads only the rest of the step."""

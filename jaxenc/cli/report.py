@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import pathlib
 import sys
 
 from jaxenc.tasks import results
@@ -21,10 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes report.png and prints a table of the last held-out numbers, and the count baselines of the run's data. Of a fine-tuning with
     several seeds it prints their table, and how to see the curves of one."""
-    if (args.workdir / results.NAME).is_file() and not (args.workdir / METRICS).is_file():
-        found = results.Results.read(args.workdir / results.NAME)
-        print(*results.table(found), results.quoted(found, args.workdir), sep="\n")
-        print(f"curves:  jaxenc report --workdir {args.workdir / results.SEEDS.format(found.seeds[0].seed)}")
+    folder = pathlib.Path(args.workdir)
+    if (folder / results.NAME).is_file() and not (folder / METRICS).is_file():
+        found = results.Results.read(folder / results.NAME)
+        print(*results.table(found), results.quoted(found, folder), sep="\n")
+        print(f"curves:  jaxenc report --workdir {folder / results.SEEDS.format(found.seeds[0].seed)}")
         return 0
     show(report(args.workdir, with_baselines=not args.no_baselines))
     return 0

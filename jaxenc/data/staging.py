@@ -12,7 +12,6 @@ from jaxenc.storage import Folder
 # Marks a copy that is complete and verified.
 COMPLETE = ".complete"
 ADVICE = "copy it there or build the data again"
-ADVICE_HERE = "free some space, or name another folder in JAXENC_CACHE"
 
 
 def facts(path: str | Path) -> Path:
@@ -33,7 +32,7 @@ def staged(path: str | Path) -> Path:
     place, source = _begun(str(path))
     if (place / COMPLETE).exists():
         return place
-    with one_at_a_time(place):
+    with one_at_a_time(place, storage.HERE):
         if not (place / COMPLETE).exists():
             _copy(source, place)
     return place
@@ -47,7 +46,7 @@ def _begun(url: str) -> tuple[Path, Folder]:
     except FileNotFoundError as error:
         raise UserError("no such file", f"{url}/{manifest.NAME}", "name a folder made by `jaxenc data`") from error
     place = storage.cache() / "data" / f"{storage.key(url)}-{hashlib.sha256(content).hexdigest()[:16]}"
-    with one_at_a_time(place), user_errors(place, ADVICE_HERE):
+    with one_at_a_time(place, storage.HERE), user_errors(place, storage.HERE):
         if not (place / manifest.NAME).exists() or (place / manifest.NAME).read_bytes() != content:
             write_bytes(place / manifest.NAME, content)
     return place, source
@@ -68,6 +67,6 @@ def _copy(source: Folder, place: Path) -> None:
             path.unlink()
             raise UserError("its content changed since the manifest was written", f"{source.url}/{name}", ADVICE)
 
-    with user_errors(place, ADVICE_HERE):
+    with user_errors(place, storage.HERE):
         storage.many(one, files)
         write_bytes(place / COMPLETE, b"")

@@ -2,15 +2,17 @@
 
 import contextlib
 import ipaddress
+import re
 import socket
 
 from jaxenc.errors import UserError
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is HOST:PORT with a port from 1 to 65535."""
+    """Whether `text` is HOST:PORT with a port from 1 to 65535; an IPv6 address is in brackets, without which gRPC looks for a name."""
     host, _, port = text.rpartition(":")
-    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16
+    named = re.fullmatch(r"[\w.-]+|\[[\da-fA-F:.]+(%[\w.-]+)?\]", host, re.ASCII)
+    return bool(named and re.fullmatch(r"\d{1,5}", port, re.ASCII)) and 0 < int(port) < 1 << 16
 
 
 def split(address: str) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from jaxenc.processes.rank import Rank, is_number
 COORDINATOR, PROCESSES, PROCESS = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS"
 MEET, HEARTBEAT, LEAVE = "JAXENC_MEET", "JAXENC_HEARTBEAT", "JAXENC_LEAVE"
 POD = "JOB_COMPLETION_INDEX"  # Kubernetes: the index of a pod of an indexed Job
+MOST = (1 << 31) - 1  # of processes and of seconds: jax counts both in 32 bits
 # Seconds for several hosts to meet: they come up minutes apart and load jax from cold disks. Gangs that restarted cold died after 300
 # (github.com/marin-community/marin/pull/7232).
 MEET_SEVERAL_HOSTS = 1800
@@ -49,7 +50,7 @@ class Cluster:
             if seconds < 1:
                 raise UserError(f"{name} is {seconds}", fix="it is at least 1 second")
         if self.count > 1 and not self.jax_joins and not addresses.is_address(self.address):
-            raise UserError(f"{COORDINATOR} is {self.address!r}", fix="write HOST:PORT of process 0")
+            raise UserError(f"{COORDINATOR} is {self.address!r}", fix="write HOST:PORT of process 0, an IPv6 address in brackets")
 
 
 def from_environment(environment: Mapping[str, str]) -> Cluster:
@@ -135,6 +136,6 @@ def _expected(found: Rank, environment: Mapping[str, str], given: list[str]) -> 
 def _number(environment: Mapping[str, str], name: str, default: int) -> int:
     """The number in a variable of ours, `default` where it is not set."""
     text = environment.get(name) or str(default)
-    if not is_number(text):
-        raise UserError(f"{name} is {text!r}", fix="it is a whole number")
+    if not is_number(text) or int(text) > MOST:
+        raise UserError(f"{name} is {text!r}", fix=f"it is a whole number up to {MOST}")
     return int(text)

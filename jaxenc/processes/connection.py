@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
@@ -11,7 +12,7 @@ from typing import NoReturn
 import jax
 
 from jaxenc.errors import UserError
-from jaxenc.processes import addresses, gloo, private
+from jaxenc.processes import addresses, barriers, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
@@ -39,33 +40,67 @@ def connect(cluster: Cluster) -> None:
         "shutdown_timeout_seconds": cluster.leave,
     }
     try:
-        if cluster.jax_joins:
-            jax.distributed.initialize(**limits)
-        else:
-            jax.distributed.initialize(
-                cluster.address,
-                cluster.count,
-                cluster.index,
-                cluster.gpus or None,
-                cluster_detection_method="deactivate",
-                coordinator_bind_address=cluster.address,
-                **limits,
-            )
+        with _reporting_the_wait(cluster):
+            if cluster.jax_joins:
+                jax.distributed.initialize(**limits)
+            else:
+                jax.distributed.initialize(
+                    cluster.address,
+                    cluster.count,
+                    cluster.index,
+                    cluster.gpus or None,
+                    cluster_detection_method="deactivate",
+                    coordinator_bind_address=cluster.address,
+                    **limits,
+                )
     except (RuntimeError, ValueError, OSError) as error:
-        raise _not_joined(cluster, error) from error
+        raise _not_joined(cluster, str(error).partition("\n")[0]) from error
+    _check_counts(cluster)
     gloo.listen_beside(cluster.address or private.coordinator())
     _check_numbers(cluster)
     _check_hosts(cluster)
 
 
-def _not_joined(cluster: Cluster, error: Exception) -> UserError:
+@contextlib.contextmanager
+def _reporting_the_wait(cluster: Cluster) -> Iterator[None]:
+    """While the block runs, a line on stderr says every 15 s that this process waits, and one that its time is over: jax then ends the
+    process, with a message that says neither where it called nor whom it missed."""
+    joined, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while (left := began + cluster.meet - time.monotonic()) > 0:
+            if joined.wait(min(left, barriers.TELL)):
+                return
+            if (waited := round(time.monotonic() - began)) < cluster.meet:
+                where = cluster.address or "process 0"
+                what = f"process {cluster.index} of {cluster.count} waits at {where} for all to join: {waited} of {cluster.meet} s"
+                print(what, file=sys.stderr, flush=True)
+        print(_not_joined(cluster, "not all processes have come"), file=sys.stderr, flush=True)
+
+    threading.Thread(target=tell, name="joining", daemon=True).start()
+    try:
+        yield
+    finally:
+        joined.set()
+
+
+def _not_joined(cluster: Cluster, why: str) -> UserError:
     """The error of a process that has not joined the others."""
-    why = str(error).partition("\n")[0]
     where = cluster.address or "the address that jax finds for process 0"
     fix = f"start every process, each with this address, within {cluster.meet} s ({MEET})"
     if cluster.address and addresses.is_loopback(cluster.address):
         fix += f"; {cluster.address} reaches processes of this host only"
     return UserError(f"process {cluster.index} of {cluster.count} at {where}: {why}", fix=fix)
+
+
+def _check_counts(cluster: Cluster) -> None:
+    """Raises UserError where process 0 was started as one of more or fewer processes. Before devices are asked: they wait for all."""
+    client = private.store()
+    if cluster.index == 0:
+        client.key_value_set("jaxenc/count", str(cluster.count), allow_overwrite=True)
+    elif (first := int(client.blocking_key_value_get("jaxenc/count", 1000 * cluster.meet))) != cluster.count:
+        what = f"process {cluster.index} was started as one of {cluster.count} and process 0 as one of {first}"
+        raise UserError(f"{what} ({cluster.counted_by})", fix=f"start all with one {PROCESSES}")
 
 
 def _check_numbers(cluster: Cluster) -> None:

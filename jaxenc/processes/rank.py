@@ -40,8 +40,8 @@ def number(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Whether `text` is a whole number >= 0 in plain digits."""
-    return text.isascii() and text.isdigit()
+    """Whether `text` is a whole number >= 0 in plain digits, at most ten of them."""
+    return text.isascii() and text.isdigit() and len(text) <= 10
 
 
 def port(job: int) -> int:

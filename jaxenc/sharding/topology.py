@@ -23,6 +23,8 @@ TPUS: Mapping[str, tuple[int, str, Mapping[str, str]]] = {
     "tpu7x": (3, "TPU7x", {}),
 }
 ASK = "name one such as v5e:16x16, v5p:4x4x4, v6e:16x16, tpu7x:2x2x1, h100:8 or h200:8"
+# More than any slice has (a TPU7x pod: 9,216), and than any host (HGX A100: 16), whose bandwidths a plan takes.
+MOST_CHIPS, MOST_CARDS = 9216, 16
 INSTALL = 'pip install "jax[tpu]"'
 
 
@@ -91,10 +93,16 @@ def parse(text: str, slices: int = 1) -> Topology:
         if len(sizes) != axes:
             example = "x".join(["4"] * axes)
             raise UserError(f"the shape of a {name} slice has {axes} sizes", where, f"write it as {name}:{example}")
+        if (chips := math.prod(sizes)) > MOST_CHIPS:
+            raise UserError(
+                f"{chips:,} chips, and no slice has more than {MOST_CHIPS:,}", where, "give the shape of one slice, and --slices"
+            )
         return Topology(text, kind, sizes, slices)
     if name in cards.CARDS:
         if len(sizes) != 1:
             raise UserError("a host has a number of cards", where, f"write it as {name}:8")
+        if sizes[0] > MOST_CARDS:
+            raise UserError(f"no host has more than {MOST_CARDS} cards", where, f"write it as {name}:8: one host is planned")
         if slices > 1:
             raise UserError("GPUs have no slices", "--slices", "leave it out: one host is planned")
         return Topology(text, cards.CARDS[name].kind, sizes, 1)

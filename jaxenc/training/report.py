@@ -55,7 +55,7 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
 def _of_url(url: str, with_baselines: bool) -> Report:
     """The report of a run at a URL, made from copies of the files it reads; the picture is uploaded too."""
     folder, place = storage.folder(url), storage.cache() / "reports" / storage.key(url)
-    with one_at_a_time(place):
+    with one_at_a_time(place, storage.HERE):
         for name in (METRICS, prepare.CONFIG):
             (place / name).unlink(missing_ok=True)
             try:

@@ -70,6 +70,10 @@ def test_a_url_without_its_package_says_what_to_install(monkeypatch: pytest.Monk
     assert error == "needs a package that is not installed; install it with `pip install gcsfs`"
 
 
+def test_an_address_that_a_run_would_refuse_is_a_problem() -> None:
+    assert probe("here", "memory://", 0, 1).error.startswith("names no folder; add one")
+
+
 def test_unshared_disks_are_a_problem_that_names_the_processes() -> None:
     said, _ = workdir.judge("/runs", [GOOD, dataclasses.replace(GOOD, seen=False), GOOD], 0, 3)
     assert said.level == PROBLEM and said.what == "process 1 does not see the files that process 0 writes there"

@@ -33,6 +33,7 @@ from tests.training.test_loop import write_recipe
 CASES = [(2, 2, "dp"), (4, 1, "fsdp"), *([(4, 1, "dp"), (2, 2, "fsdp")] if FULL else [])]
 # A loss of a task that is learned is a small difference of numbers near 1, rounded as they are.
 SMALL = 1e-7
+SUBMITTED = "submission/SST-2.tsv"
 TUNED_CASES = CASES if FULL else CASES[:1]
 
 
@@ -47,6 +48,11 @@ def numbers(path: Path) -> dict[str, float]:
     found = json.loads(path.read_text())
     seeds = {str(one["seed"]): {"step": one["step"], **one["scores"]} for one in found["seeds"]}
     return dict(flatten({"summary": found["summary"], "failed": found["failed"], **seeds}))
+
+
+def answers(path: Path) -> list[dict]:
+    """The lines of a file of answers."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def assert_close(found: dict[str, float], wanted: dict[str, float]) -> None:
@@ -106,13 +112,18 @@ def test_an_evaluation_of_theirs_is_that_of_one(one: Path, many: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, preset", TUNED_CASES)
 def test_what_they_fine_tune_is_that_of_one(one: Path, many: Path) -> None:
-    """Of both seeds: every loss to rounding (<= 1e-5), every score, answer and file of a submission exactly."""
+    """Of both seeds: every loss to rounding (<= 1e-5), every probability to rounding, every score, answer and file of a submission
+    exactly."""
     wanted, found = (folder / "after" / "tuned" for folder in (one, many))
     assert names(found) == names(wanted)
     for seed in ("seed_0", "seed_1"):
         assert_same_run(wanted / seed, found / seed, CLOSE, TUNED)
-        for name in ("dev.jsonl", "test.jsonl", "submission/SST-2.tsv"):
-            assert (found / seed / name).read_bytes() == (wanted / seed / name).read_bytes()
+        assert (found / seed / SUBMITTED).read_bytes() == (wanted / seed / SUBMITTED).read_bytes()
+        for name in ("dev.jsonl", "test.jsonl"):
+            for ours, theirs in zip(*map(answers, (found / seed / name, wanted / seed / name)), strict=True):
+                # float32 on both sides; a probability near 0 is rounded as one near 1.
+                assert ours.pop("probabilities") == pytest.approx(theirs.pop("probabilities"), rel=CLOSE, abs=SMALL)
+                assert ours == theirs
     assert_close(*(numbers(folder / "results.json") for folder in (found, wanted)))
 
 

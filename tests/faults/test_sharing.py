@@ -56,8 +56,10 @@ def test_the_gpus_are_shared_out_evenly(machine: dict[str, str], options: list[s
     assert all("JAX_PLATFORMS" not in line for line in lines)
 
 
-def test_gpus_that_are_given_are_those_that_are_shared(machine: dict[str, str]) -> None:
-    assert gpus(dry({**machine, "CUDA_VISIBLE_DEVICES": "3,GPU-11"})[1]) == ["3", "GPU-11"]
+@pytest.mark.parametrize("given, shares", [("3,GPU-11", ["3", "GPU-11"]), ("0, 2", ["0", "2"]), ("1,-1,2", ["1"])])
+def test_gpus_that_are_given_are_those_that_are_shared(machine: dict[str, str], given: str, shares: list[str]) -> None:
+    """CUDA reads the list up to the first that is no GPU."""
+    assert gpus(dry({**machine, "CUDA_VISIBLE_DEVICES": given})[1]) == shares
 
 
 @pytest.mark.parametrize(
@@ -84,8 +86,9 @@ def test_cpus_are_asked_for_by_name_and_idle_gpus_are_named(machine: dict[str, s
     assert not any("CUDA_VISIBLE_DEVICES" in line for line in lines)
 
 
-def test_without_gpus_the_number_of_processes_is_asked_for(machine: dict[str, str]) -> None:
-    nowhere = {**machine, "CUDA_VISIBLE_DEVICES": ""}
+@pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
+def test_without_gpus_the_number_of_processes_is_asked_for(machine: dict[str, str], hidden: str) -> None:
+    nowhere = {**machine, "CUDA_VISIBLE_DEVICES": hidden}
     assert dry(nowhere)[::2] == (2, "local: there are no GPUs here: write --procs N, a number of processes\n")
     assert dry(nowhere, "--gpus-per-proc", "1")[0] == 2
     begin = "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=2 JAXENC_PROCESS="

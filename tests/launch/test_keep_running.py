@@ -47,6 +47,26 @@ def test_a_newer_checkpoint_starts_the_count_again(world: World, scheme: str, ha
     assert (world.folder / "starts").read_text() == "x\n" * 4
 
 
+def test_a_checkpoint_of_any_seed_of_a_fine_tuning_counts(world: World) -> None:
+    """The second seed begins again at step 1, far below the last step of the first."""
+    text = """n=$(wc -l < "$FAKES/starts"); echo x >> "$FAKES/starts"
+    [ $n -lt 4 ] || exit 1
+    mkdir -p "$FAKES/run/seed_$((9 + n / 2))/checkpoints/$((n < 2 ? 100 + n : n))"
+    exit 1"""
+    (world.folder / "starts").touch()
+    world.program("jaxenc", f"#!/bin/bash\n{text}\n")
+    done = world.run("keep_running.sh", "--workdir", world.folder / "run", "--restarts", 1, "--", "jaxenc")
+    assert done.returncode == 1 and (world.folder / "starts").read_text() == "x\n" * 5
+    assert "1 restarts brought no newer checkpoint than seed_9 step 101, seed_10 step 3: giving up" in done.stderr
+
+
+def test_an_address_that_cannot_be_listed_is_one_line(world: World) -> None:
+    world.codes(1, 1)
+    done = world.run("keep_running.sh", "--workdir", "nowhere://run", "--restarts", 1, "--", "jaxenc")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "nowhere://run: checkpoints cannot be listed, and count as none (Protocol not known: nowhere)\n" in done.stderr
+
+
 def test_75_is_passed_on_to_a_scheduler(world: World) -> None:
     world.codes(75)
     assert keep_running(world, "--pass-75") == 75 and len(world.given()) == 1

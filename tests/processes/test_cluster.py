@@ -1,6 +1,6 @@
 import contextlib
-import os
 import socket
+import threading
 from unittest import mock
 
 import jax
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import Absent, UserError
-from jaxenc.processes import addresses, connection, gloo, private
+from jaxenc.processes import addresses, barriers, connection, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
 from jaxenc.processes.cluster import Cluster, from_environment, must_be_alone
 from jaxenc.processes.connection import connect
@@ -128,6 +128,10 @@ def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
         ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),
         ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1'; write HOST:PORT"),
         ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999'; write HOST:PORT"),
+        ("JAXENC_COORDINATOR", "http://10.0.0.1:80", "JAXENC_COORDINATOR is 'http://10.0.0.1:80'; write HOST:PORT"),
+        ("JAXENC_COORDINATOR", "::1:1234", "JAXENC_COORDINATOR is '::1:1234'; write HOST:PORT of process 0, an IPv6 address in brackets"),
+        ("JAXENC_PROCESSES", "9" * 5000, "it is a whole number up to 2147483647"),
+        ("JAXENC_MEET", "3000000000", "JAXENC_MEET is '3000000000'; it is a whole number up to 2147483647"),
         ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0; it is at least 1 second"),
         ("JAXENC_MEET", "0", "JAXENC_MEET is 0; it is at least 1 second"),
         ("JAXENC_LEAVE", "soon", "JAXENC_LEAVE is 'soon'; it is a whole number"),
@@ -138,24 +142,52 @@ def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) ->
         from_environment({**THREE, name: value})
 
 
-def test_two_processes_that_each_see_one_are_refused() -> None:
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_two_processes_that_each_see_one_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with devices that cannot reach one another: each would train alone, into one directory."""
     refused = pytest.raises(UserError, match="process 1 sees 1 processes instead of 2")
-    alone = (mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), mock.patch.object(gloo, "listen_beside"))
-    with mock.patch.dict(os.environ), alone[0], alone[1], alone[2], refused:
+    monkeypatch.setattr(jax, "process_count", lambda: 1)
+    with refused:
         connect(Cluster("127.0.0.1:1234", 2, 1))
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_a_process_that_was_told_another_count_is_refused() -> None:
+    with pytest.raises(
+        UserError, match="process 1 was started as one of 3 and process 0 as one of 2 .JAXENC_PROCESSES.; start all with one"
+    ):
+        connect(Cluster("127.0.0.1:1234", 3, 1))
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_a_process_says_that_it_waits_and_that_its_time_is_over(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """jax ends it then, after minutes without a word, with a stack of C++."""
+    joining = lambda: next(thread for thread in threading.enumerate() if thread.name == "joining")
+    monkeypatch.setattr(barriers, "TELL", 0.6)
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **limits: joining().join())
+    connect(Cluster("10.0.0.1:1234", 2, 1, meet=2))
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "process 1 of 2 waits at 10.0.0.1:1234 for all to join: 1 of 2 s"
+    assert last.startswith(
+        "process 1 of 2 at 10.0.0.1:1234: not all processes have come; start every process, each with this address, within"
+    )
 
 
 @pytest.fixture
 def jax_joins_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`connect` joins nothing, and jax sees two processes."""
+    """`connect` joins nothing, process 0 was started as one of two, and jax sees process 1 of two."""
+    service = Service()
+    service.key_value_set("jaxenc/count", "2")
     for owner, name in ((jax, "distributed"), (jax.config, "update"), (gloo, "listen_beside")):
         monkeypatch.setattr(owner, name, mock.Mock())
+    monkeypatch.setattr(private, "store", lambda: service)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
 
 
 @pytest.mark.usefixtures("jax_joins_nobody")
-def test_a_process_that_jax_numbers_otherwise_is_refused() -> None:
+def test_a_process_that_jax_numbers_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "process_index", lambda: 0)
     with pytest.raises(UserError, match="process 1 of 2 by SLURM_PROCID is process 0 by its devices; number processes as jax does"):
         connect(Cluster("10.0.0.1:1234", 2, 1, numbered_by="SLURM_PROCID"))
 
@@ -163,8 +195,6 @@ def test_a_process_that_jax_numbers_otherwise_is_refused() -> None:
 @pytest.mark.usefixtures("jax_joins_nobody")
 def test_processes_of_two_hosts_that_met_on_loopback_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As through a port that is forwarded: the collectives would not get through."""
-    service = Service()
-    monkeypatch.setattr(private, "store", lambda: service)
     refused = pytest.raises(UserError, match="process 0 is on n0 and process 1 on n1, and they met at 127.0.0.1:1, a loopback address; set")
     for index, host, outcome in ((0, "n0", contextlib.nullcontext()), (1, "n0", contextlib.nullcontext()), (1, "n1", refused)):
         monkeypatch.setattr(jax, "process_index", lambda index=index: index)

@@ -43,6 +43,8 @@ def test_a_topology_is_read_from_its_name(text: str, slices: int, kind: str, cou
         ("h100:2x4", 1, "a host has a number of cards; write it as h100:8"),
         ("h100:8", 2, "--slices: GPUs have no slices; leave it out"),
         ("v5e:4x4", 0, "--slices: 0 slices; give 1 or more"),
+        ("v5e:99999x99999", 1, "9,999,800,001 chips, and no slice has more than 9,216; give the shape of one slice, and --slices"),
+        ("h100:3000", 1, "no host has more than 16 cards; write it as h100:8"),
     ],
 )
 def test_an_invalid_topology_is_refused_with_advice(text: str, slices: int, words: str) -> None:
