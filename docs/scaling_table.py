@@ -75,8 +75,9 @@ def compiled(case: Case) -> dict:
 
 def row(result: dict) -> str:
     """A line of the table."""
+    shown = result["case"].replace(f" {' '.join(SCAN)}", ", scan, remat")
     if "error" in result:
-        return f"| {result['case']} | {result['error']} ||||||"
+        return f"| {shown} | {result['error']} ||||||"
     phase = result["phases"][0]
     held, room = phase["memory"]["total"] / 1e9, phase["memory"]["room"] / 1e9
     of_all = lambda one: f"{one['count']} {one['kind']} {one['dtype']} {one['bytes'] / 1e6:,.1f}"
@@ -85,7 +86,7 @@ def row(result: dict) -> str:
     fits = "yes" if phase["fits"] else "no"
     bound = f"{phase['bound_s']['step'] * 1e3:,.0f}" if phase["flops"] else ""
     ratio = f"{phase['flops'] / 1e12:,.2f} / {phase['model_flops'] / 1e12:,.2f}"
-    return f"| {result['case']} | {state:.2f} | {held:.1f} of {room:.1f}, {fits} | {ratio} | {sent} | {phase['attention']} | {bound} |"
+    return f"| {shown} | {state:.2f} | {held:.1f} of {room:.1f}, {fits} | {ratio} | {sent} | {phase['attention']} | {bound} |"
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.checkpoint.upload import NoUpload
 from jaxenc.checkpoint.verify import verify
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
@@ -101,8 +102,8 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
             if now > EVERY:
                 futures.wait([made[0]._saving])
 
-    def manager(*parts: object) -> Manager:
-        made.append(Manager(*parts, full))
+    def manager(*parts: object, upload: NoUpload) -> Manager:
+        made.append(Manager(*parts, full, upload))
         return made[0]
 
     words = f"checkpoint failed at step {EVERY}: No space left on device"

@@ -20,7 +20,9 @@ from jaxenc.inference.model import Model
 from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import accumulate
+from jaxenc.training.state import layout
 from jaxenc.tree import Tree
 from tests import tiny
 from tests.parity import ours
@@ -67,13 +69,14 @@ def computed(folder: Path, config: RtdConfig) -> Joint:
     quiet = dataclasses.replace(model.config.model, dropout=0.0, attention_dropout=0.0)
     objective, params = config.build(quiet, PhaseSetting(VOCABULARY, tiny.execution(), DataConfig(length=11))), model.params
     rows = _rows(model)
+    place = layout(objective, OptimConfig(), len(rows["tokens"]), tiny.mesh("dp", 1), "dp")
     keys = rng.training(0, jnp.int32(0), len(rows["tokens"]))
 
     @jax.jit
     def run(params: Tree, rows: Batch) -> tuple:
         example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), rows, keys.step)
         with jax.default_matmul_precision("highest"):
-            grads, sums, counts, _, _ = accumulate.gradients(objective, 1, lambda params: params, params, {}, {}, example, keys)
+            grads, sums, counts, _, _ = accumulate.gradients(objective, 1, place, params, {}, {}, example, keys)
             logits = objective.generator.logits(params, example, None)
         fake, gap = objective.generator.sampled(logits, example, keys), _gap(objective, logits, example, keys)
         return example, fake, gap, accumulate.combine(objective, sums, counts), grads

@@ -119,7 +119,7 @@ def test_a_checkpoint_is_evaluated_as_the_phase_that_wrote_it(step: int, length:
 
     def evaluation(job: Job, phase: Phase, *ignored: Any) -> Any:
         lengths.append(phase.length)
-        return lambda params: {}
+        return lambda *given: {}
 
     with stepping(), mock.patch.object(held_out, "assessment", evaluation):
         jaxenc.pretrain(run, tmp_path / "run")
