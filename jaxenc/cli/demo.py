@@ -14,12 +14,12 @@ from jaxenc.cli.report import show
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
+from jaxenc.report.report import report
 from jaxenc.tasks import packages, scores
 from jaxenc.tasks import recipe as task_recipes
 from jaxenc.tasks.baselines import baselines
 from jaxenc.tasks.results import NAME, Results
 from jaxenc.training.pretrain import pretrain
-from jaxenc.training.report import report
 
 PARTS = ("tokenizer", "data", "run", "task", "tuned")
 SENTENCES = (

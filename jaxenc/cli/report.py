@@ -5,10 +5,10 @@ import math
 import pathlib
 import sys
 
+from jaxenc.report.curves import DIRECTION_LOSSES
+from jaxenc.report.report import Report, report
 from jaxenc.tasks import results
-from jaxenc.training.curves import DIRECTION_LOSSES
 from jaxenc.training.record import METRICS
-from jaxenc.training.report import Report, report
 
 # Losses of the full softmax over the next token, whose exponential is the perplexity of the text.
 PERPLEXITIES = (*DIRECTION_LOSSES, "causal_loss")

@@ -17,9 +17,9 @@ from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import main
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
+from jaxenc.report.report import report
 from jaxenc.training.loop import Outcome
 from jaxenc.training.pretrain import pretrain
-from jaxenc.training.report import report
 from jaxenc.training.run import Run
 from tests import bucket
 from tests.bucket import Bucket, cut_off

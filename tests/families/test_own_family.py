@@ -32,8 +32,8 @@ from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.report.report import report
 from jaxenc.rng import Keys
-from jaxenc.training.report import report
 from jaxenc.training.run import Run
 from tests import tiny
 from tests.training.conftest import make_data

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from jaxenc.config import to_dict
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.training import curves, prepare, record, refusals, report, resume
+from jaxenc.report import curves, report
+from jaxenc.training import prepare, record, refusals, resume
 from jaxenc.training.job import Job
 from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits

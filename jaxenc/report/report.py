@@ -9,7 +9,8 @@ from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, read_json
-from jaxenc.training import curves, prepare, record
+from jaxenc.report import curves
+from jaxenc.training import prepare, record
 from jaxenc.training.record import METRICS
 from jaxenc.training.settings import EvalConfig
 

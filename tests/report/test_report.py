@@ -12,7 +12,7 @@ from jaxenc import config
 from jaxenc.cli.main import main
 from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
-from jaxenc.training.curves import TOKENS, draw, panels
+from jaxenc.report.curves import TOKENS, draw, panels
 from jaxenc.training.run import Run
 
 COUNTS = {"unigram": 6.6, "left_right": 4.4}
