@@ -60,11 +60,14 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         nonlocal saved
         if step > saved:
             saved = step
-            _save(job, step, state, log, watch, checkpoints)
+            log.flush()
+            with recorder.events.during("save", step):
+                _save(job, step, state, log, watch, checkpoints)
 
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        held_out = _missed_evaluation(job, step, state, asked)
+        with recorder.events.during("evaluation", step):
+            held_out = _missed_evaluation(job, step, state, asked)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
@@ -90,7 +93,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if not stopping and evaluation_due(job, step):
                     log.flush()
                     watch.at(f"evaluation of step {step:,}")
-                    with _saved_on_failure(save):
+                    with _saved_on_failure(save), recorder.events.during("evaluation", step):
                         held_out = assess(state.all_params, asked)
                     stopping = not held_out
                     if held_out:
@@ -149,8 +152,7 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
-    log.flush()
+    """Writes the checkpoint of a step. Raises as `train`."""
     watch.at(f"checkpoint {step:,}")
     if gone := [folder for folder in job.run.data.folders if not (is_url(folder) or os.path.exists(folder))]:
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")

@@ -1,4 +1,4 @@
-"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line."""
+"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line; its events are in `training.events`."""
 
 import importlib.util
 import json
@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
+from jaxenc.training.events import Events
 
 METRICS = "metrics.jsonl"
 NAME = re.compile(r"[\w.-]+")  # of a number
@@ -27,21 +28,27 @@ def as_name(text: str) -> str:
     return re.sub(r"[^\w.-]", "_", text) or "_"
 
 
-def cut(workdir: pathlib.Path, step: int) -> None:
-    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too.
+def cut(workdir: pathlib.Path, step: int) -> int:
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too. Returns the
+    last step that metrics.jsonl had, `step` where it has no later one.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
     """
+    reached = step
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
             continue
-        kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
+        lines = [(_read(path, number, line, number_of), line) for number, line in _whole_lines(path)]
+        kept = [line for number, line in lines if number <= step]
+        if name == METRICS:
+            reached = max([step, *(number for number, _ in lines)])
         with user_errors(path, ADVICE):
             for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
                 left.unlink()
             write_bytes(path, b"".join(kept))
+    return reached
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
@@ -82,11 +89,12 @@ class Recorder:
     """Owner of a run's open log files. Rows of metrics.jsonl are `{"step", "split": "train" | "held_out", name: number, ...}`.
 
     A row holds the numbers of its own step alone, so an interrupted run writes the same rows as one that never stopped; only `seconds`,
-    `tokens_per_second` and `mfu` are clocks.
+    `tokens_per_second` and `mfu` are clocks. events: of the same run. reached: the last step in metrics.jsonl before this start cut it.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool) -> None:
-        cut(workdir, step)
+    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool, events: Events) -> None:
+        """events: the caller closes them, since a save may end after the recorder is closed."""
+        self.reached, self.events = cut(workdir, step), events
         self._metrics = (workdir / METRICS).open("a", buffering=1)
         self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
         self._board = _board(workdir / "tensorboard", step) if tensorboard else None
@@ -122,8 +130,8 @@ class Recorder:
 class Silent(Recorder):
     """The Recorder of every process but process 0."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, events: Events) -> None:
+        self.reached, self.events = 0, events
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
         """Writes nothing."""
