@@ -44,7 +44,7 @@ def _x(across: Scale, value: float) -> float:
 
 
 def _y(up: Scale, value: float) -> float:
-    return BOTTOM - up.share(value) * (BOTTOM - TOP)
+    return BOTTOM - min(max(up.share(value), -1.0), 2.0) * (BOTTOM - TOP)
 
 
 def _axes(panel: Panel, across: Scale, up: Scale) -> list[str]:
@@ -90,7 +90,7 @@ def _line(points: Sequence[tuple[float, float] | None]) -> str:
         if point is None:
             pen = "M"
         else:
-            parts.append(f"{pen}{point[0]:.1f},{min(max(point[1], -999), 999):.1f}")
+            parts.append(f"{pen}{point[0]:.1f},{point[1]:.1f}")
             pen = "L"
     return "".join(parts)
 

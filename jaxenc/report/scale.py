@@ -31,10 +31,15 @@ def fitted(values: Iterable[float], log: bool = False, margin: float = 0.05) -> 
     span a factor of 10 or more."""
     finite = [value for value in values if math.isfinite(value) and abs(value) < 1e300]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    if log and low > 0 and high / low >= 10:
+    if log and low > 0 and high / 10 >= low:
+        # Below that there is nothing to read, and its logarithm takes all the room.
+        low = max(low, high * 1e-12)
         room = (high / low) ** margin
         return Scale(low / room, high * room, True)
-    room = (high - low) * margin or abs(low) * margin or 1.0
+    # Numbers that hardly differ have no round number between them.
+    wide = high - low > 1e-9 * max(abs(low), abs(high)) and high - low > 1e-300
+    room = (high - low) * margin if wide else max(abs(low), abs(high)) * margin
+    room = room if room > 1e-300 else 1.0
     return Scale(low - room, high + room)
 
 
@@ -69,7 +74,9 @@ def texts(ticks: Sequence[float], percent: bool = False) -> list[str]:
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if size <= largest < 1e16:
             size = 1e3 if unit == "k" else size
-            return ["0" if tick == 0 else f"{text}{unit}" for tick, text in zip(ticks, _alike([tick / size for tick in ticks]), strict=True)]
+            return [
+                "0" if tick == 0 else f"{text}{unit}" for tick, text in zip(ticks, _alike([tick / size for tick in ticks]), strict=True)
+            ]
     return _alike(ticks)
 
 
@@ -79,7 +86,7 @@ def _alike(values: Sequence[float]) -> list[str]:
     if any("e" in text for text in plain) or max(map(abs, values), default=0) > 1000 * min(map(abs, filter(None, values)), default=1):
         return plain
     most = max((len(text.partition(".")[2]) for text in plain), default=0)
-    return [f"{value:.{most}f}" for value in values]
+    return [f"{value:.{most}f}" if value else "0" for value in values]
 
 
 def _plain(value: float) -> str:
