@@ -54,7 +54,7 @@ def _axes(panel: Panel, across: Scale, up: Scale) -> list[str]:
         y = _y(up, value)
         out.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    ticks = across.ticks(5)
+    ticks = across.ticks(5, panel.whole)
     for value, text in zip(ticks, scale.texts(ticks), strict=True):
         out.append(f'<text x="{_x(across, value):.1f}" y="{BOTTOM + 16}" text-anchor="middle">{text}</text>')
     out.append(f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 5}" text-anchor="middle">{html.escape(panel.across)}</text>')

@@ -21,9 +21,10 @@ class Scale:
             return -1.0
         return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
-    def ticks(self, most: int = 6) -> list[float]:
-        """Round numbers on the axis, `most` at most."""
-        return _powers(self, most) if self.log else _steps(self.low, self.high, most)
+    def ticks(self, most: int = 6, whole: bool = False) -> list[float]:
+        """Round numbers on the axis, `most` at most; whole: whole numbers only."""
+        found = _powers(self, most) if self.log else _steps(self.low, self.high, most)
+        return [tick for tick in found if tick == round(tick)] if whole else found
 
 
 def fitted(values: Iterable[float], log: bool = False, margin: float = 0.05) -> Scale:

@@ -69,7 +69,7 @@ def time(run: History, spent: Goodput) -> list[str]:
     bar = "".join(f'<span style="{width(name)}" title="{name} {shown[name] / spent.wall:.1%}"></span>' for name in shown)
     rows = [(name, PARTS[name], parts.duration(seconds), f"{seconds / spent.wall:.1%}") for name, seconds in shown.items()]
     rows.append(("sum", "first start to last event", parts.duration(spent.wall), "100.0%"))
-    table = parts.table(("part", "seconds", "", "share"), rows, 2)
+    table = parts.table(("part", "what it is", "time", "share"), rows, 2)
     for name in shown:
         table = table.replace(f"<td>{name}</td>", f'<td><span class="key" style="background:{colours[name]}"></span>{name}</td>', 1)
     saved = f"; {spent.checkpoints} checkpoints, the last of {parts.size(spent.saved_bytes)}" if spent.checkpoints else ""
