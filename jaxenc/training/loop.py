@@ -60,14 +60,11 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         nonlocal saved
         if step > saved:
             saved = step
-            log.flush()
-            with recorder.events.during("save", step):
-                _save(job, step, state, log, watch, checkpoints)
+            _save(job, step, state, log, watch, checkpoints)
 
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        with recorder.events.during("evaluation", step):
-            held_out = _missed_evaluation(job, step, state, asked)
+        held_out = _missed_evaluation(job, step, state, asked, log)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
@@ -93,7 +90,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if not stopping and evaluation_due(job, step):
                     log.flush()
                     watch.at(f"evaluation of step {step:,}")
-                    with _saved_on_failure(save), recorder.events.during("evaluation", step):
+                    with _saved_on_failure(save), log.events.during("evaluation", step):
                         held_out = assess(state.all_params, asked)
                     stopping = not held_out
                     if held_out:
@@ -124,10 +121,11 @@ def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[S
     return step, objective.flops(length)
 
 
-def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
+def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool], log: Log) -> Mapping[str, float]:
     """The evaluation of `step` that an earlier start did not finish, for the phase that took the step; {} where it is stopped."""
     phase = phases.saved_by(job.run.plan, step)
-    return assessment(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
+    with log.events.during("evaluation", step):
+        return assessment(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
 
 
 def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
@@ -152,13 +150,15 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """Writes the checkpoint of a step. Raises as `train`."""
+    """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
+    log.flush()
     watch.at(f"checkpoint {step:,}")
     if gone := [folder for folder in job.run.data.folders if not (is_url(folder) or os.path.exists(folder))]:
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-    checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
+    with log.events.during("save", step):
+        checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
 
 
 def is_due(every: int, step: int) -> bool:
