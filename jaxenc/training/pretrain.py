@@ -66,8 +66,9 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
-        start = Start.from_json(barriers.from_primary("start", choose))
-        start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
+        with job.bars.shown("checking the checkpoints"):
+            start = Start.from_json(barriers.from_primary("start", choose))
+            start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
         if not place.per_process:
             refusals.refuse_other_folder(workdir)
@@ -97,10 +98,12 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir) -> Out
         renamed = renamed_heads(start, objective, classes, saved)
         if job.teacher:
             load_teacher = functools.partial(teachers.load_params, job.teacher, job.run, workdir, job.models)
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, (*fresh, *renamed), load_teacher)
-        # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
-        barriers.barrier("first state")
-        if not is_finite(state):
+        with job.bars.shown(f"reading {start.path}" if start.path else "initialising the model"):
+            state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, (*fresh, *renamed), load_teacher)
+            # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
+            barriers.barrier("first state")
+            finite = is_finite(state)
+        if not finite:
             raise UserError(
                 "a number of its state is not finite", f"checkpoint {start.path}", "start from an older step (move this one away)"
             )
