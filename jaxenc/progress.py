@@ -24,10 +24,11 @@ class Bar:
     """How far one thing is. Its owner sets numbers; the thread that draws reads them.
 
     what: what is running. total: how much there is to do, 0 where it is unknown. unit: of `total`, in the plural. hint: a word more.
+    drawn: whether anybody sees it; lines of progress are not needed then.
     """
 
     def __init__(self, what: str, total: float = 0, unit: str = "", done: float = 0, hint: str = "") -> None:
-        self.what, self.total, self.unit, self.hint = what, total, unit, hint
+        self.what, self.total, self.unit, self.hint, self.drawn = what, total, unit, hint, False
         self._done, self._began = done, time.monotonic()
         # The rate counts from the first change on: what comes before is preparation, such as compiling.
         self._first: tuple[float, float] | None = None
@@ -94,11 +95,6 @@ class Bars:
         self._open: list[Bar] = []
         self._live: Live | None = None
 
-    @property
-    def drawn(self) -> bool:
-        """Whether bars are drawn now, so that lines of progress are not needed."""
-        return self._live is not None
-
     @contextlib.contextmanager
     def shown(self, what: str, total: float = 0, unit: str = "", done: float = 0, hint: str = "") -> Iterator[Bar]:
         """Shows a bar during the block, below those that are open. The arguments are those of `Bar`."""
@@ -107,6 +103,7 @@ class Bars:
         try:
             if len(self._open) == 1 and self._primary:
                 self._live = _started(self._frame)
+            bar.drawn = self._live is not None
             yield bar
         finally:
             self._open.remove(bar)

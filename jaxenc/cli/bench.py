@@ -23,6 +23,7 @@ from jaxenc.data import manifest, staging
 from jaxenc.errors import UserError
 from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
+from jaxenc.progress import Bars
 
 SHAPE = {"rows": "rows per batch", "length": "tokens per row", "heads": "attention heads", "head_size": "width of a head"}
 
@@ -111,9 +112,10 @@ def _attention(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> int:
-    with contextlib.nullcontext(args.data) if args.data is not None else made_up() as folder:
+    given = contextlib.nullcontext(args.data) if args.data is not None else made_up()
+    with given as folder, Bars().shown("timing kinds of rows", len(KINDS), "kinds") as bar:
         manifest.read(staging.facts(folder))  # else each kind of row would be left out because there is no data
-        for config, batch in KINDS:
+        for config, batch in bar.counting(KINDS):
             try:
                 timing = time_rows(folder, config, batch, args.steps)
             except UserError as error:

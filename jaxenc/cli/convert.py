@@ -13,6 +13,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
 from jaxenc.inference.load import load
+from jaxenc.progress import Bars
 
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
@@ -54,14 +55,18 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     source = Path(place).expanduser()
-    found = SOURCES[kind](source, args.tokenizer, args.leave_out)
+    bars = Bars()
+    with bars.shown(f"reading {args.source}"):
+        found = SOURCES[kind](source, args.tokenizer, args.leave_out)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    found.save(out)
+    with bars.shown(f"writing {out}"):
+        found.save(out)
     heads = ", ".join(found.objective.heads) or "no heads"
     count = parameter_count(found.params, found.config.model.vocab_size, found.objective.vocabulary)
     print(f"{out}: {count:,} parameters, {heads}")
-    code = _check(kind, source, out) if args.check else 0
+    with bars.shown("comparing with transformers"):
+        code = _check(kind, source, out) if args.check else 0
     if not code:
         print(onward.commands(out, found))
     return code

@@ -9,6 +9,7 @@ from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
+from jaxenc.progress import Bars
 from jaxenc.storage import is_url
 from jaxenc.tasks import results
 from jaxenc.tasks.tag import Tag
@@ -40,12 +41,15 @@ def run(args: argparse.Namespace) -> int:
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")
-        allennlp.save(out, model)
+        with Bars().shown(f"writing {out}"):
+            allennlp.save(out, model)
         print(f"{out}: {allennlp.OPTIONS} and {allennlp.WEIGHTS}")
         return 0
     if model.tokenizer is not None and model.tokenizer.only_here:
         print(f"export: {model.tokenizer.only_here}", file=sys.stderr)
-    for folder, name in hf.save(out, model, args.dtype).items():
+    with Bars().shown(f"writing {out}"):
+        written = hf.save(out, model, args.dtype)
+    for folder, name in written.items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
     if isinstance(model.task, Tag):
         print(f"export: {FIRST_PIECES}", file=sys.stderr)

@@ -19,6 +19,7 @@ from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors, write_bytes
 from jaxenc.processes import barriers
+from jaxenc.progress import Bars
 from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
 from jaxenc.tasks.refusals import refuse_other_process, refuse_other_tuning
@@ -48,7 +49,8 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
-    tuning = open_task(tune, init_from)
+    with Bars(barriers.is_primary()).shown("reading the examples and the model"):
+        tuning = open_task(tune, init_from)
     if barriers.is_primary():
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
