@@ -36,7 +36,8 @@ class Manager:
 
     Only process 0 writes anything but arrays. Every process makes the same calls in the same order. stage: called with the name of each
     stage when it ends (copied, state, files, checksums, sent, renamed, complete, aside), for tests that stop there. upload: what
-    else is done with each step.
+    else is done with each step. saved: called in process 0, in the thread that writes, with each step that is complete, the seconds since
+    its save began, and the bytes of its files.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class Manager:
         config: CheckpointConfig,
         stage: Callable[[str], None] = lambda name: None,
         upload: NoUpload = NoUpload(),
+        saved: Callable[[int, float, int], None] = lambda step, seconds, size: None,
     ) -> None:
         """Creates the directory and removes temporary folders of a killed run. Raises UserError when that fails."""
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
         self._upload = upload
+        self._saved = saved
         self._primary = barriers.is_primary()
         self._owns = self._primary or upload.per_process
         if self._owns:
@@ -96,6 +99,7 @@ class Manager:
         ValueError when the step exists or two leaves have the same path.
         """
         self.wait()
+        began = time.monotonic()
         if os.path.exists(self._directory / str(step)):
             raise ValueError(f"step {step} already exists in {self._directory}")
         temporary = self._directory / f".{step}.tmp-save"
@@ -108,13 +112,15 @@ class Manager:
             barriers.barrier(f"checkpoint {step} begun")
             self._writer.start(temporary / "state", leaves)
         self._stage("copied")
-        self._saving = self._thread.submit(self._finish, step, temporary, dict(files))
+        self._saving = self._thread.submit(self._finish, step, temporary, dict(files), began)
 
-    def _finish(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
+    def _finish(self, step: int, temporary: Path, files: dict[str, bytes | Path], began: float) -> None:
         def commit() -> None:
             with self._failures(step):
                 self._commit(step, temporary, files)
+                size = sum(path.stat().st_size for path in (self._directory / str(step)).rglob("*") if path.is_file())
                 self._retain(step)
+                self._saved(step, time.monotonic() - began, size)
 
         with self._failures(step):
             self._writer.wait()

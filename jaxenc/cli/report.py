@@ -1,35 +1,59 @@
-"""`jaxenc report`: the curves of a run, and its held-out loss next to count baselines."""
+"""`jaxenc report`: a page and a picture of one run or several, and the held-out loss next to count baselines."""
 
 import argparse
 import math
 import pathlib
 import sys
+from collections.abc import Mapping
+from typing import Any
 
-from jaxenc.report.curves import DIRECTION_LOSSES
-from jaxenc.report.report import Report, report
+from jaxenc.cli import recipe
+from jaxenc.errors import UserError
+from jaxenc.report.align import AXES
+from jaxenc.report.panels import DIRECTION_LOSSES
+from jaxenc.report.report import Report, compare, is_tuning, of_tuning, report
 from jaxenc.tasks import results
-from jaxenc.training.record import METRICS
 
 # Losses of the full softmax over the next token, whose exponential is the perplexity of the text.
 PERPLEXITIES = (*DIRECTION_LOSSES, "causal_loss")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workdir", required=True, metavar="DIR", help="the run's directory, or its URL")
+    help = "the run's directory, or its URL; several, each after a --workdir or all after one, are compared on one page"
+    parser.add_argument("--workdir", required=True, action="extend", nargs="+", metavar="DIR", help=help)
+    parser.add_argument("--align", choices=AXES, default="step", help="what several runs are aligned by")
+    parser.add_argument(
+        "--out", default="", metavar="FILE.html", help="the page; the picture is beside it (default: in the run's directory)"
+    )
     parser.add_argument("--no-baselines", action="store_true", help="leave out the count baselines, which read the whole data set")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes report.png and prints a table of the last held-out numbers, and the count baselines of the run's data. Of a fine-tuning with
-    several seeds it prints their table, and how to see the curves of one."""
-    folder = pathlib.Path(args.workdir)
-    if (folder / results.NAME).is_file() and not (folder / METRICS).is_file():
-        found = results.Results.read(folder / results.NAME)
-        print(*results.table(found), results.quoted(found, folder), sep="\n")
-        print(f"curves:  jaxenc report --workdir {folder / results.SEEDS.format(found.seeds[0].seed)}")
-        return 0
-    show(report(args.workdir, with_baselines=not args.no_baselines))
+    """Writes report.html and report.png and prints a table of the last held-out numbers, and the count baselines of the run's data. Of a
+    fine-tuning with several seeds it prints their table, and how to see the curves of one."""
+    if len(args.workdir) > 1:
+        found = compare(args.workdir, args.align, not args.no_baselines, args.out)
+        for note in found.notes:
+            print(f"report: {note}", file=sys.stderr)
+        print(f"page     {found.page}", f"curves   {found.picture}", sep="\n")
+    elif is_tuning(args.workdir[0]):
+        folder = pathlib.Path(args.workdir[0])
+        tuned, found = of_tuning(folder, args.out)
+        print(*results.table(tuned), results.quoted(tuned, folder), f"page:    {found.page}", sep="\n")
+        print(f"curves:  jaxenc report --workdir {folder / results.SEEDS.format(tuned.seeds[0].seed)}")
+    else:
+        show(report(args.workdir[0], not args.no_baselines, args.out, fields_of))
     return 0
+
+
+def fields_of(name: str) -> Mapping[str, Any]:
+    """The fields of a recipe of the package; {} for '' and for a file of the user, whose code a report does not run."""
+    if name.partition(":")[0] not in recipe.names():
+        return {}
+    try:
+        return recipe.read(name)
+    except UserError:  # of a text after the colon that it takes no more
+        return {}
 
 
 def show(found: Report) -> None:
@@ -43,7 +67,7 @@ def show(found: Report) -> None:
             print(f"held out {name:<26}{shown}   at step {found.held_out['step']:,}{beside}")
     for name, nats in found.counts.items():
         print(f"counts   {name:<26}{nats:>9.4f}   nats a token, {perplexity(nats)}")
-    print(f"curves   {found.picture}")
+    print(f"page     {found.page}", f"curves   {found.picture}", sep="\n")
 
 
 def perplexity(nats: float) -> str:

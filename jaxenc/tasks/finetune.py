@@ -28,20 +28,21 @@ from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
 from jaxenc.training.predict import predictions
 from jaxenc.training.pretrain import train_job
+from jaxenc.training.profile import Steps
 
 ANSWERED = ("dev", "test")
 ADVICE = "free some space or choose another --workdir"
 
 
-def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1) -> Results:
+def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1, profiled: Steps = Steps()) -> Results:
     """Fine-tunes the model of `init_from` on a task in `workdir`, with the seeds `train.seed`, `train.seed` + 1, ...
 
     Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All seeds share
     their compiled programs. WORKDIR/results.json has the scores of every seed and their summary; in seed_N, result.json has those of one
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
     reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
-    writes. Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the errors of
-    `training.pretrain.pretrain`.
+    writes. profiled: the first and the last step of a trace of the first seed (`training.profile`). Raises UserError, before anything is
+    written, for settings, files or a model that do not fit together, and the errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
@@ -63,7 +64,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
-            outcome = _seed(tuning, seed, directory)
+            outcome = _seed(tuning, seed, directory, profiled if seed == tune.train.seed else Steps())
             if outcome is None:
                 return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)
@@ -96,11 +97,11 @@ def _write(workdir: pathlib.Path, found: Results) -> None:
         write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
 
 
-def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
+def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, profiled: Steps) -> Outcome | None:
     """The result of one seed, the same in every process; None if it was stopped."""
     started = time.monotonic()
     try:
-        ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
+        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start))
     except Diverged as error:
         return Outcome(seed, str(directory), 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
     if ended.preempted:

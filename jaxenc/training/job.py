@@ -18,6 +18,7 @@ from jaxenc.progress import Bars
 from jaxenc.sharding import mesh as meshes
 from jaxenc.training.attention import Attention, with_backend
 from jaxenc.training.phases import Phase
+from jaxenc.training.profile import Steps
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
 from jaxenc.training.teacher import Teacher
@@ -48,8 +49,8 @@ class Job:
     phase, with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name:
     content} of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
     config.json may name. attention: its implementation for each length of rows. teacher: of an objective that has one, else None. judge:
-    what a task makes of the predictions of the held-out rows; None for a run whose held-out numbers are those of its loss. bars: show what
-    is running, in process 0.
+    what a task makes of the predictions of the held-out rows; None for a run whose held-out numbers are those of its loss. profiled:
+    the steps that are traced. bars: show what is running, in process 0.
     """
 
     run: Run
@@ -64,6 +65,7 @@ class Job:
     attention: Attention
     teacher: Teacher | None = None
     judge: Judge | None = None
+    profiled: Steps = Steps()
     programs: Programs = dataclasses.field(default_factory=Programs)
     bars: Bars = dataclasses.field(default_factory=lambda: Bars(barriers.is_primary()))
 

@@ -22,9 +22,11 @@ from jaxenc.storage import is_url
 from jaxenc.training import compiling, phases
 from jaxenc.training.assess import assessment
 from jaxenc.training.begin import is_finite
+from jaxenc.training.events import Events
 from jaxenc.training.job import Job
 from jaxenc.training.log import Log
 from jaxenc.training.phases import Phase
+from jaxenc.training.profile import Profiler
 from jaxenc.training.read import read_ahead
 from jaxenc.training.record import Recorder, evaluated
 from jaxenc.training.signals import Stop
@@ -51,14 +53,16 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     another process does not take part in a save, Diverged after too many bad steps in a row and for a state that is not finite.
     """
     run, end = job.run, job.run.plan[-1].end
-    with job.bars.shown("training", end, "steps", int(state.step)) as bar:
-        return _train(job, state, Log(recorder, run.log, end, run.train.stop_after_bad, bar), checkpoints, stop, watch)
+    with job.bars.shown("training", end, "steps", int(state.step)) as bar, Profiler(job.profiled, job.directory) as profiler:
+        log = Log(recorder, run.log, end, run.train.stop_after_bad, bar)
+        return _train(job, state, recorder.events, log, profiler, checkpoints, stop, watch)
 
 
-def _train(job: Job, state: State, log: Log, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
+def _train(
+    job: Job, state: State, events: Events, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch
+) -> Outcome:
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
-    plan = run.plan
-    vote = Agreement(job.mesh)
+    plan, vote = run.plan, Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     saved, asked = step, lambda: vote.agreed(stop.requested)
 
@@ -66,11 +70,14 @@ def _train(job: Job, state: State, log: Log, checkpoints: Manager, stop: Stop, w
         nonlocal saved
         if step > saved:
             saved = step
-            _save(job, step, state, log, watch, checkpoints)
+            log.flush()
+            with events.during("save", step):
+                _save(job, step, state, log, watch, checkpoints)
 
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        held_out = _missed_evaluation(job, step, state, asked)
+        with events.during("evaluation", step):
+            held_out = _missed_evaluation(job, step, state, asked)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
@@ -85,8 +92,10 @@ def _train(job: Job, state: State, log: Log, checkpoints: Manager, stop: Stop, w
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
                 train_step, flops = of_length(row_length(batch))
-                state, report = train_step(state, batch, seed)
+                with profiler.step(step + 1):
+                    state, report = train_step(state, batch, seed)
                 step += 1
+                profiler.taken(step, report)
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch, flops)
                 checkpoints.check()
@@ -96,7 +105,7 @@ def _train(job: Job, state: State, log: Log, checkpoints: Manager, stop: Stop, w
                 if not stopping and evaluation_due(job, step):
                     log.flush()
                     watch.at(f"evaluation of step {step:,}")
-                    with _saved_on_failure(save):
+                    with _saved_on_failure(save), events.during("evaluation", step):
                         held_out = assess(state.all_params, asked)
                     stopping = not held_out
                     if held_out:
@@ -156,8 +165,7 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
-    log.flush()
+    """Writes the checkpoint of a step. Raises as `train`."""
     watch.at(f"checkpoint {step:,}")
     if gone := [folder for folder in job.run.data.folders if not (is_url(folder) or os.path.exists(folder))]:
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")

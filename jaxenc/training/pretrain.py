@@ -1,10 +1,14 @@
 """A complete pretraining run, started or resumed: the implementation of `jaxenc pretrain` and `jaxenc.pretrain`."""
 
 import contextlib
+import dataclasses
 import functools
 import pathlib
+import platform
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 import jax
@@ -13,6 +17,7 @@ from jaxenc.checkpoint import mirror, restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.mirror import Workdir
 from jaxenc.checkpoint.restore import Start
+from jaxenc.config import to_dict
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import held
@@ -20,11 +25,13 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
-from jaxenc.training import prepare, refusals, resume
+from jaxenc.training import prepare, profile, refusals, resume
 from jaxenc.training import teacher as teachers
 from jaxenc.training.begin import begin, fresh_heads, is_finite, renamed_heads
+from jaxenc.training.events import Events, NoEvents
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
+from jaxenc.training.profile import Steps
 from jaxenc.training.record import Recorder, Silent
 from jaxenc.training.run import Run, of_checkpoint
 from jaxenc.training.run import check as check_run
@@ -39,24 +46,27 @@ def pretrain(
     init_map: Sequence[str] = (),
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
+    profiled: Steps = Steps(),
 ) -> Outcome:
     """Trains `run` in `workdir`. It resumes the run in `workdir` if there is one; otherwise it starts from `continue_from`, from the
     parameters of `init_from`, or from scratch, in this order.
 
     workdir, continue_from, init_from: a folder, or its URL (docs/storage.md). continue_from, init_from: another run's directory or one of
     its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of parameter paths (`checkpoint.moved`), ignored when the run resumes. heads,
-    models: those that `run` may name (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own).
+    models: those that `run` may name (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own). profiled: the first
+    and the last step of a trace in `workdir`/profile (`training.profile`).
     All checks come before the first write, and a finished run is not changed. With several processes each calls it; process 0 locks the
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
     check_run(run, models)
     with mirror.opened(workdir, run.checkpoint.verify) as (folder, place):
-        return train_job(prepare.prepare(run, folder, heads, models), continue_from, init_from, init_map, place)
+        job = dataclasses.replace(prepare.prepare(run, folder, heads, models), profiled=profiled)
+        return train_job(job, continue_from, init_from, init_map, place)
 
 
 def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Workdir = Workdir()) -> Outcome:
     """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
-    workdir = job.directory
+    workdir, called = job.directory, time.monotonic()
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
     resume.refuse_other_run(job, workdir)
@@ -80,6 +90,7 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
                 return Outcome(start.step, False, {})
         else:
             prepare.check_data(job)
+        profile.check(job.profiled, start.step, job.run.plan[-1].end)
         if start.kind in ("continue", "init"):
             refusals.refuse_other_tokenizer(job, start.path)
             refusals.refuse_other_table(job, start.path)
@@ -87,10 +98,11 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             refusals.refuse_continuing_with_another_teacher(job, start.path)
             refusals.refuse_other_carry(job, start)
             refusals.refuse_other_rows(job, start)
-        return _train(job, start, workdir, place)
+        return _train(job, start, workdir, place, called)
 
 
-def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir) -> Outcome:
+def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called: float) -> Outcome:
+    """called: when the run was asked for, by `time.monotonic`."""
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
         fresh, load_teacher = fresh_heads(start, objective), None
@@ -113,10 +125,13 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir) -> Out
         if job.teacher:
             teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], place)
         directory = workdir / "checkpoints"
-        with Manager(directory, job.run.checkpoint, upload=place.upload(directory)) as checkpoints:
+        log, step = job.run.log, int(state.step)
+        events = Events(workdir) if barriers.is_primary() else NoEvents()
+        manager = Manager(directory, job.run.checkpoint, upload=place.upload(directory), saved=events.saved)
+        # A save may end after training has failed, so the events are closed last.
+        with contextlib.closing(events), manager as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
-            log, step = job.run.log, int(state.step)
-            recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
+            recorder = Recorder(workdir, step, log, events, to_dict(job.run)) if barriers.is_primary() else Silent(events)
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
             other = f"it has the classes {', '.join(saved)} in {start.path}, and {', '.join(classes)} in this run"
             drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))
@@ -124,7 +139,35 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir) -> Out
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
             for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):
                 recorder.say(place.named(line))
-            try:
-                return train(job, state, recorder, checkpoints, stop, watch)
-            finally:
-                recorder.close()
+            with contextlib.closing(recorder), events.failing():
+                events.start(step, time.monotonic() - called, _facts(job, start.kind, recorder.reached))
+                outcome = train(job, state, recorder, checkpoints, stop, watch)
+            events.stop("preempted" if outcome.preempted else "finished")
+            return outcome
+
+
+def _facts(job: Job, kind: str, reached: int) -> dict[str, Any]:
+    """What the row `start` of events.jsonl says (`training.events`)."""
+    phases = [(phase, job.objective(phase).flops(phase.length)) for phase in job.run.plan]
+    return {
+        "kind": kind,
+        "reached": reached,
+        "command": sys.argv,
+        "versions": {"python": platform.python_version(), "jax": jax.__version__, "jaxenc": _version()},
+        "device": job.mesh.devices.flat[0].device_kind,
+        "devices": job.mesh.size,
+        "processes": jax.process_count(),
+        "steps": job.run.plan[-1].end,
+        "phases": [
+            {"start": phase.start, "end": phase.end, "batch": phase.batch, "length": phase.length, "flops": float(flops)}
+            for phase, flops in phases
+        ],
+    }
+
+
+def _version() -> str:
+    """The version of this package, '' where it is not installed."""
+    try:
+        return metadata.version("jaxenc")
+    except metadata.PackageNotFoundError:
+        return ""

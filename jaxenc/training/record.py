@@ -1,4 +1,4 @@
-"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line."""
+"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line; its events are in `training.events`."""
 
 import importlib.util
 import json
@@ -12,8 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxenc.config import flatten
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
+from jaxenc.training import weights_and_biases
+from jaxenc.training.events import Events
+from jaxenc.training.settings import LogConfig
 
 METRICS = "metrics.jsonl"
 NAME = re.compile(r"[\w.-]+")  # of a number
@@ -27,21 +31,27 @@ def as_name(text: str) -> str:
     return re.sub(r"[^\w.-]", "_", text) or "_"
 
 
-def cut(workdir: pathlib.Path, step: int) -> None:
-    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too.
+def cut(workdir: pathlib.Path, step: int) -> int:
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too. Returns the
+    last step that metrics.jsonl had, `step` where it has no later one.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
     """
+    reached = step
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
             continue
-        kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
+        lines = [(_read(path, number, line, number_of), line) for number, line in _whole_lines(path)]
+        kept = [line for number, line in lines if number <= step]
+        if name == METRICS:
+            reached = max([step, *(number for number, _ in lines)])
         with user_errors(path, ADVICE):
             for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
                 left.unlink()
             write_bytes(path, b"".join(kept))
+    return reached
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
@@ -82,14 +92,17 @@ class Recorder:
     """Owner of a run's open log files. Rows of metrics.jsonl are `{"step", "split": "train" | "held_out", name: number, ...}`.
 
     A row holds the numbers of its own step alone, so an interrupted run writes the same rows as one that never stopped; only `seconds`,
-    `tokens_per_second` and `mfu` are clocks.
+    `tokens_per_second` and `mfu` are clocks. events: of the same run. reached: the last step in metrics.jsonl before this start cut it.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool) -> None:
-        cut(workdir, step)
+    def __init__(self, workdir: pathlib.Path, step: int, log: LogConfig, events: Events, config: Mapping[str, Any]) -> None:
+        """events: the caller closes them, since a save may end after the recorder is closed. config: the settings of the run, shown by
+        TensorBoard and W&B."""
+        self.reached, self.events = cut(workdir, step), events
         self._metrics = (workdir / METRICS).open("a", buffering=1)
-        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
-        self._board = _board(workdir / "tensorboard", step) if tensorboard else None
+        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if log.examples else None
+        self._board = _board(workdir / "tensorboard", step, config) if log.tensorboard else None
+        self._wandb = weights_and_biases.Board(workdir, log, config) if log.wandb else None
         self._started = time.monotonic()
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
@@ -100,6 +113,8 @@ class Recorder:
         if self._board is not None:
             for name, value in numbers.items():
                 self._board.add_scalar(f"{split}/{name}", value, step)
+        if self._wandb is not None:
+            self._wandb.row(step, split, numbers)
 
     def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
@@ -113,7 +128,7 @@ class Recorder:
 
     def close(self) -> None:
         """Closes the files; what was written is on the disk already, line by line."""
-        for file in (self._metrics, self._examples, self._board):
+        for file in (self._metrics, self._examples, self._board, self._wandb):
             if file is not None:
                 with user_errors(METRICS, ADVICE):
                     file.close()
@@ -122,8 +137,8 @@ class Recorder:
 class Silent(Recorder):
     """The Recorder of every process but process 0."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, events: Events) -> None:
+        self.reached, self.events = 0, events
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
         """Writes nothing."""
@@ -160,10 +175,14 @@ def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: 
     return "  ".join(parts)
 
 
-def _board(directory: pathlib.Path, step: int) -> Any:
-    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed."""
+def _board(directory: pathlib.Path, step: int, config: Mapping[str, Any]) -> Any:
+    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed. Its tab Text
+    shows `config`."""
     if importlib.util.find_spec("tensorboardX") is None:
         return None
     from tensorboardX import SummaryWriter
 
-    return SummaryWriter(str(directory), purge_step=step + 1)
+    board = SummaryWriter(str(directory), purge_step=step + 1)
+    # Indented text is a block of code in Markdown.
+    board.add_text("config", "\n".join(f"    {path} = {value!r}" for path, value in flatten(config)), step)
+    return board

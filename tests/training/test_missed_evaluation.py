@@ -14,6 +14,7 @@ from jaxenc import rng
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.processes.watch import Watch
 from jaxenc.training import loop, prepare
+from jaxenc.training.events import NoEvents
 from jaxenc.training.phases import Phases
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import EvalConfig
@@ -38,7 +39,7 @@ def test_a_missed_evaluation_is_that_of_the_phase_that_wrote_the_checkpoint(step
     with stepping(evaluate=evaluate), jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         phase = job.run.plan[0 if step <= 2 else 1]
         state = dataclasses.replace(job.layout(phase).create(rng.init_key(0)), step=jnp.int32(step))
-        outcome = loop.train(job, state, Silent(), mock.create_autospec(Manager), stop, watch)
+        outcome = loop.train(job, state, Silent(NoEvents()), mock.create_autospec(Manager), stop, watch)
     assert outcome == loop.Outcome(step, True, {})
     assert found == [(phase, {phase.batch})]
     assert phase.batch == (8 if step <= 2 else 16)

@@ -1,0 +1,142 @@
+"""events.jsonl: when a run started, compiled, saved, evaluated and stopped, and how long it trained between.
+
+Rows are `{"time": Unix seconds, "event": NAME, "step": int, "seconds": float, ...}`. Process 0 appends them; a resume cuts nothing, so the
+rows of steps that were lost and taken again stay. `time` is when the row was written: at the end of what took `seconds`.
+
+    start        a process starts to train after `step`; seconds: from the call until then, with the state restored. Also: kind (fresh,
+                 resume, continue, init), reached (the last step in metrics.jsonl before the resume cut it), command (argv), versions,
+                 device, devices, processes, steps (of the whole run), phases ([{start, end, batch, length, flops of such a row}])
+    compile      the step was traced and compiled, and `step`, its first, dispatched
+    steps        the steps from `after` + 1 to `step`; seconds: in them, without compiling, evaluating or standing still for a save;
+                 waiting for data counts. At most one every EVERY seconds, and one before each of the other events
+    save         training stood still for the copy of checkpoint `step` to the host, and for the save before it
+    checkpoint   checkpoint `step` is complete; seconds: since its save began; bytes: of its files
+    evaluation   the evaluation after `step`, also one that was stopped
+    stop         the run ended at `step`; reason: finished, preempted, or the name of an exception. A killed process writes none
+"""
+
+import contextlib
+import json
+import operator
+import os
+import pathlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors
+
+EVENTS = "events.jsonl"
+ADVICE = "free some space and run the same command again"
+# Seconds between two rows of steps: a kill leaves no more than these without a row, and a week of training writes 2 MB.
+EVERY = 30.0
+
+
+def read(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The rows of an events.jsonl, [] where there is none; an unfinished last line is left out. Raises UserError naming a line that is no
+    row."""
+    if not path.exists():
+        return []
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [_row(path, number, line) for number, line in enumerate(lines, 1) if line.endswith(b"\n")]
+
+
+def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+        found = {"time": float(row["time"]), "event": row["event"], "step": operator.index(row["step"]), "seconds": float(row["seconds"])}
+        if not isinstance(found["event"], str):
+            raise ValueError(f"event is {found['event']!r}")
+        return row | found
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise UserError(f"is no event ({error})", f"{path}:{number}", "remove the line") from error
+
+
+class Events:
+    """Owner of a run's open events.jsonl, in process 0, and of the clock that says how long it trained."""
+
+    def __init__(self, workdir: pathlib.Path) -> None:
+        """Opens the file, without the unfinished last line that a killed process may have left. Raises UserError."""
+        path = workdir / EVENTS
+        with user_errors(path, ADVICE):
+            if path.exists():
+                content = path.read_bytes()
+                os.truncate(path, content.rfind(b"\n") + 1)
+            # Without a buffer a row is one call of the system, so that rows of the thread that saves are not mixed with others.
+            self._file = path.open("ab", buffering=0)
+        self._step, self._after, self._since = 0, 0, time.monotonic()
+
+    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any] = {}) -> None:
+        """One row. facts: what else it says. Raises UserError."""
+        row = {"time": round(time.time(), 3), "event": event, "step": step, "seconds": round(seconds, 3), **facts}
+        with user_errors(self._file.name, ADVICE):
+            self._file.write(json.dumps(row).encode() + b"\n")
+
+    def start(self, step: int, seconds: float, facts: Mapping[str, Any]) -> None:
+        """The row `start`; the clock of training begins."""
+        self.write("start", step, seconds, facts)
+        self._step, self._after, self._since = step, step, time.monotonic()
+
+    def stepped(self, step: int) -> None:
+        """A step whose report was read."""
+        self._step = step
+        if time.monotonic() - self._since >= EVERY:
+            self.pause()
+
+    def pause(self) -> None:
+        """Writes the row `steps` of the steps since the row before; what follows counts as training only after `resume`, or where there is
+        none."""
+        now = time.monotonic()
+        if self._step > self._after:
+            self.write("steps", self._step, now - self._since, {"after": self._after})
+        self._after, self._since = self._step, now
+
+    def resume(self, event: str, step: int) -> None:
+        """Writes the row of what took the time since `pause`."""
+        now = time.monotonic()
+        self.write(event, step, now - self._since)
+        self._since = now
+
+    @contextlib.contextmanager
+    def during(self, event: str, step: int) -> Iterator[None]:
+        """Training stands still in the block, whose row is written when it succeeds."""
+        self.pause()
+        yield
+        self.resume(event, step)
+
+    def saved(self, step: int, seconds: float, size: int) -> None:
+        """The row `checkpoint`; any thread may call it."""
+        self.write("checkpoint", step, seconds, {"bytes": size})
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """What the block raises is the reason of the row `stop`."""
+        try:
+            yield
+        except BaseException as error:
+            with contextlib.suppress(UserError):  # of the disk, which must not hide the error
+                self.stop(type(error).__name__)
+            raise
+
+    def stop(self, reason: str) -> None:
+        """The rows of the last steps, and `stop`."""
+        self.pause()
+        self.write("stop", self._step, 0.0, {"reason": reason})
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class NoEvents(Events):
+    """The Events of every process but process 0: writes nothing."""
+
+    def __init__(self) -> None:
+        self._step, self._after, self._since = 0, 0, time.monotonic()
+
+    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any] = {}) -> None:
+        """Writes nothing."""
+
+    def close(self) -> None:
+        """Closes nothing."""
