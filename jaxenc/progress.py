@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.file_proxy import FileProxy
@@ -125,10 +125,15 @@ class Bars:
         return ("━", "─") if unicode else ("#", "-")
 
 
-class _Terminal(Console):
-    """A Console that never hides the cursor."""
+class Terminal(Console):
+    """A Console that shows lines as they are, neither wrapped nor coloured, with no [word] taken for a style, and never hides the cursor: a
+    process that is killed could not bring it back."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(file=stream, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
     def show_cursor(self, show: bool = True) -> bool:
+        """Does nothing."""
         return False
 
 
@@ -137,8 +142,7 @@ def _started(frame: object) -> Live | None:
     stream = sys.stderr
     if isinstance(stream, FileProxy) or stream is None or not stream.isatty() or threading.current_thread() is not threading.main_thread():
         return None
-    # Lines that others print stay as they are: not wrapped, not coloured, no [word] taken for a style.
-    console = _Terminal(file=stream, soft_wrap=True, markup=False, emoji=False, highlight=False)
+    console = Terminal(stream)
     if console.is_dumb_terminal or not console.is_terminal:
         return None
     # What goes to a file or a pipe must not be printed on the terminal in its place.

@@ -38,6 +38,7 @@ COMMANDS = {
     "compile": "memory, FLOPs and collectives of a config on TPUs or GPUs that this machine does not have",
     "doctor": "what may go wrong with a run on this machine, or on all of its machines, and what to do; trains nothing",
     "bench": "time the training step of a config, attention, the data pipeline or a fine-tuning run on this machine",
+    "watch": "what runs do now, in the terminal",
     "report": "curves and tables of a run, with count baselines",
 }
 

@@ -69,7 +69,9 @@ def texts(ticks: Sequence[float], percent: bool = False) -> list[str]:
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if size <= largest < 1e16:
             size = 1e3 if unit == "k" else size
-            return ["0" if tick == 0 else f"{text}{unit}" for tick, text in zip(ticks, _alike([tick / size for tick in ticks]), strict=True)]
+            return [
+                "0" if tick == 0 else f"{text}{unit}" for tick, text in zip(ticks, _alike([tick / size for tick in ticks]), strict=True)
+            ]
     return _alike(ticks)
 
 

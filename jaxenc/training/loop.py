@@ -58,9 +58,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         return _train(job, state, recorder.events, log, profiler, checkpoints, stop, watch)
 
 
-def _train(
-    job: Job, state: State, events: Events, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch
-) -> Outcome:
+def _train(job: Job, state: State, events: Events, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan, vote = run.plan, Agreement(job.mesh)
     held_out: Mapping[str, float] = {}

@@ -68,7 +68,8 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
     """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
     workdir, called = job.directory, time.monotonic()
     refusals.refuse_other_teacher(job, workdir)
-    prepare.check(job)
+    with job.bars.shown("checking the run"):
+        prepare.check(job)
     resume.refuse_other_run(job, workdir)
     with contextlib.ExitStack() as holding:
 
@@ -131,7 +132,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
         # A save may end after training has failed, so the events are closed last.
         with contextlib.closing(events), manager as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
-            recorder = Recorder(workdir, step, log, events, to_dict(job.run)) if barriers.is_primary() else Silent(events)
+            with job.bars.shown("opening the logs"):
+                recorder = Recorder(workdir, step, log, events, to_dict(job.run)) if barriers.is_primary() else Silent(events)
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
             other = f"it has the classes {', '.join(saved)} in {start.path}, and {', '.join(classes)} in this run"
             drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))
