@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from jaxenc.checkpoint.restore import of_others
+from jaxenc.cli.parser import Parser
 from jaxenc.convert import allennlp, fairseq, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
@@ -18,7 +19,7 @@ from jaxenc.progress import Bars
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     google = ", ".join(kind for kind, family in BUILT_IN.items() if family.google)
     allennlp_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.allennlp)
     fairseq_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.fairseq)
@@ -37,6 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tensors not to read, by their names in the file, such as 'crf.*': of heads that the model does not need (may be repeated)",
     )
     parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
+    parser.add_examples(
+        "jaxenc convert --from hf:bert-base-uncased --to runs/bert --check",
+        "jaxenc convert --from tf:uncased_L-12/bert_model.ckpt --to runs/google",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

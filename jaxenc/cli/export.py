@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from jaxenc.cli.parser import Parser
 from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
@@ -21,12 +22,13 @@ FIRST_PIECES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
     parser.add_argument("--to", choices=("hf", "allennlp"), default="hf", help=TO)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
+    parser.add_examples("jaxenc export --model runs/first --to hf --out exported")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,13 +13,14 @@ from jaxenc.checkpoint.mirror import is_saved
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
+from jaxenc.cli.parser import Parser
 from jaxenc.processes import barriers, cluster, connection
 from jaxenc.training import profile
 from jaxenc.training.loop import Outcome
 from jaxenc.training.pretrain import pretrain
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
     where = "the run's directory, or its URL (gs://...); a run that stopped continues from its newest checkpoint"
     parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
@@ -28,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     moved = "parameters under NEW start from those under OLD of --init-from; may come several times, and the longest NEW decides"
     parser.add_argument("--init-map", default=[], action="append", metavar="NEW=OLD", help=moved)
     add_profile(parser)
+    parser.add_examples(
+        """jaxenc pretrain --config bert/base --config.data.path=data
+--config.train.batch=64 --workdir runs/first""",
+        """jaxenc pretrain --config bert/tiny --config.data.path=data
+--workdir runs/second --profile-steps 20:24""",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

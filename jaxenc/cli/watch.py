@@ -20,7 +20,7 @@ EXAMPLES = ("jaxenc watch --workdir runs/first", "jaxenc watch --workdir runs/fi
 
 def add_arguments(parser: Parser) -> None:
     where = "run directories, or their URLs; of `jaxenc finetune` all seeds. Several are shown as a table"
-    parser.add_argument("--workdir", required=True, nargs="+", metavar="DIR", help=where)
+    parser.add_argument("--workdir", required=True, nargs="+", action="extend", metavar="DIR", help=where)
     parser.add_argument("--once", action="store_true", help="print what there is now and end")
     parser.add_examples(*EXAMPLES)
 

@@ -110,7 +110,7 @@ def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]
     for name in _names(train, held_out):
         out.append(_curve(name, train, held_out, width, unicode))
     last = train[-1] if train else {}
-    out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name) or name == "lr" and name in last], width)
+    out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name) or (name == "lr" and name in last)], width)
     age = f", {clock(max(now - seen.saved, 0))} ago" if seen.saved else ""
     return [*out, _cut(f"checkpoint {seen.checkpoint:,}{age}" if seen.checkpoint >= 0 else "no checkpoint yet", width)]
 
