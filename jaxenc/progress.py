@@ -106,10 +106,10 @@ class Bars:
             bar.drawn = self._live is not None
             yield bar
         finally:
-            self._open.remove(bar)
-            if not self._open and self._live is not None:
+            if len(self._open) == 1 and self._live is not None:
                 self._live.stop()
                 self._live = None
+            self._open.remove(bar)
 
     def _frame(self) -> Text:
         now = time.monotonic()

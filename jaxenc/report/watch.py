@@ -1,6 +1,7 @@
 """What a run does now, as lines of text: the implementation of `jaxenc watch`."""
 
 import dataclasses
+import itertools
 import pathlib
 import statistics
 import tempfile
@@ -95,7 +96,7 @@ def state(seen: Seen, now: float) -> str:
     if not seen.written:
         return "running or killed"
     times = [row["seconds"] for row in seen.history.rows[-20:]]
-    usual = statistics.median([max(b - a, 0.0) for a, b in zip(times, times[1:], strict=False)] or [0.0])
+    usual = statistics.median([max(b - a, 0.0) for a, b in itertools.pairwise(times)] or [0.0])
     age = max(now - seen.written, 0.0)
     return f"no line for {clock(age)}, killed?" if age > max(QUIET, SLOW * usual) else f"running, wrote {clock(age)} ago"
 
@@ -110,7 +111,7 @@ def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]
     for name in _names(train, held_out):
         out.append(_curve(name, train, held_out, width, unicode))
     last = train[-1] if train else {}
-    out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name) or (name == "lr" and name in last)], width)
+    out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name)], width)
     age = f", {clock(max(now - seen.saved, 0))} ago" if seen.saved else ""
     return [*out, _cut(f"checkpoint {seen.checkpoint:,}{age}" if seen.checkpoint >= 0 else "no checkpoint yet", width)]
 
