@@ -19,8 +19,8 @@ CONTROL = "\x1b"
 
 @contextlib.contextmanager
 def terminal(stdout: bool = True) -> Iterator[Callable[[], str]]:
-    """stderr, and stdout unless it is left where it is, are a terminal of 80 columns in the block. The function returns, after the block, all
-    that was written. Bars are drawn from their first moment on, and often."""
+    """stderr, and stdout unless it is left where it is, are a terminal of 80 columns in the block. The function returns, after the block,
+    all that was written. Bars are drawn from their first moment on, and often."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     parts: list[bytes] = []

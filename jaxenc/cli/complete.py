@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     samples = "continuations of each text (default: %(default)s)"
     parser.add_argument("--samples", type=int, default=DEFAULT_SAMPLES, metavar="N", help=samples)
     parser.add_argument("--seed", type=int, default=Sampling.seed, help="seed of the sampling (default: %(default)s)")
-    parser.add_examples("jaxenc complete --model runs/gpt --text 'It was a dark' --temperature 0.8")
+    parser.add_examples("jaxenc complete --model runs/causal --text 'It was a dark' --temperature 0.8")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -39,8 +39,8 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
     parser.add_examples(
-        "jaxenc convert --from hf:bert-base-uncased --to runs/bert --check",
-        "jaxenc convert --from tf:uncased_L-12/bert_model.ckpt --to runs/google",
+        "jaxenc convert --from hf:downloads/model --to runs/published --check",
+        "jaxenc convert --from tf:downloads/uncased_L-12/model.ckpt --to runs/other",
     )
 
 

@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--finetune", action="store_true", help=tuned)
     parser.add_examples(
         "jaxenc demo",
-        "jaxenc demo --config electra/tiny --workdir runs/electra",
+        "jaxenc demo --workdir runs/demo --finetune",
     )
 
 

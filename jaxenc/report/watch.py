@@ -163,9 +163,9 @@ def _curve(name: str, train: Sequence[Mapping[str, Any]], held_out: Sequence[Map
     of = lambda rows: [float(row[name]) for row in rows if name in row]
     here, there = of(train), of(held_out)
     if width < NARROW:
-        values = [f"{here[-1]:.4g}"] * bool(here) + [f"held out {there[-1]:.4g}" for _ in there[:1]]
+        values = [f"{here[-1]:#.4g}"] * bool(here) + [f"held out {there[-1]:#.4g}" for _ in there[:1]]
         return _cut(f"{name} {', '.join(values)}", width)
-    numbers = f"{name:<14} " + (f"{here[-1]:>8.4g}" if here else " " * 8) + (f"  held out {there[-1]:>8.4g}" if there else " " * 19)
+    numbers = f"{name:<14} " + (f"{here[-1]:>#8.4g}" if here else " " * 8) + (f"  held out {there[-1]:>#8.4g}" if there else " " * 19)
     room = width - len(numbers) - 2
     picture = sparkline(here or there, room, *([] if unicode else ["_.-=*#"])) if room >= 8 else ""
     return _cut(f"{numbers}  {picture}".rstrip(), width)

@@ -70,7 +70,9 @@ class Profiler:
         if self._wanted and step == self._steps.first:
             with user_errors(self._folder, "free some space"):
                 self._folder.mkdir(parents=True, exist_ok=True)
-                jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True)
+                options = jax.profiler.ProfileOptions()
+                options.python_tracer_level = 0  # every call of Python would slow the steps and fill the trace
+                jax.profiler.start_trace(str(self._folder), create_perfetto_trace=True, profiler_options=options)
             self._tracing = True
         return jax.profiler.StepTraceAnnotation(STEP, step_num=step)
 
