@@ -31,6 +31,7 @@ setup(
         "sentencepiece>=0.2.2,!=0.2.3,<0.3",
         "tokenizers>=0.23,<0.24",
         "matplotlib>=3.9",
+        "rich>=13.7",
     ],
     extras_require={
         "cuda": ["jax[cuda13]>=0.10.2,<0.13"],
@@ -50,6 +51,7 @@ setup(
         # It needs an older protobuf than the extra "data" brings: an environment of its own.
         "beam": ["apache-beam>=2.70,<3", "datasketch>=2,<3"],
         "log": ["tensorboardX>=2.6.5,<3"],
+        "wandb": ["wandb>=0.20,<1"],
         # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.
         "tf": ["google-crc32c>=1.7,<2"],
         # ELMo's published weights (`jaxenc convert --from allennlp:`) and what `jaxenc embed` writes with the suffix .hdf5.

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from jaxenc.progress import Bars
+
 GROUPS = 5
 
 
@@ -21,9 +23,10 @@ def seconds_a_call(call: Callable[[], Any], calls: int, wait: Callable[[Any], An
     """Median seconds of one `call` over groups of calls: `calls` of them in up to GROUPS groups of equal size. The calls of a group are
     queued, as training queues its steps, and `wait` waits for the list of their results."""
     each, walls, cpus = max(calls // GROUPS, 1), [], []
-    for _ in range(min(GROUPS, calls)):
-        began, used = time.monotonic(), time.process_time()
-        wait([call() for _ in range(each)])
-        walls.append((time.monotonic() - began) / each)
-        cpus.append((time.process_time() - used) / each)
+    with Bars().shown("timing", min(GROUPS, calls), "groups") as bar:
+        for _ in bar.counting(range(min(GROUPS, calls))):
+            began, used = time.monotonic(), time.process_time()
+            wait([call() for _ in range(each)])
+            walls.append((time.monotonic() - began) / each)
+            cpus.append((time.process_time() - used) / each)
     return Seconds(statistics.median(walls), statistics.median(cpus))

@@ -15,6 +15,7 @@ from jaxenc.data import characters
 from jaxenc.data.batch import Batch, Field, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import MODELS
+from jaxenc.progress import Bars
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.training import memory, perf
@@ -59,7 +60,8 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int, by_kind: bool = Fals
     with jax.set_mesh(mesh):
         state, seed = place.create(rng.init_key(run.train.seed)), np.int32(run.train.seed)
         began = time.monotonic()
-        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
+        with Bars().shown(f"compiling the step: {phase.batch:,} rows of {phase.length:,} tokens"):
+            step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
 
         def once() -> StepReport:

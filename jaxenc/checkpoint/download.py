@@ -7,6 +7,7 @@ from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, user_errors
+from jaxenc.progress import Bars
 
 
 def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = False) -> Path:
@@ -26,7 +27,7 @@ def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = F
     run = remote.folder.url.removesuffix("/checkpoints")
     root = storage.cache() / "models" / storage.key(run)
     directory = root / "checkpoints"
-    with one_at_a_time(root, storage.HERE), user_errors(root, storage.HERE):
+    with one_at_a_time(root, storage.HERE), user_errors(root, storage.HERE), Bars().shown(f"downloading {url}"):
         if frozen:
             copies = storage.folder(run).below("frozen")
             for name in copies.names():

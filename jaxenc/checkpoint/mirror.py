@@ -21,6 +21,7 @@ from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, json_object, user_errors
 from jaxenc.processes import barriers
+from jaxenc.progress import Bars
 from jaxenc.storage import Folder
 
 STEPS, FROZEN = "checkpoints", "frozen"
@@ -173,7 +174,8 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Workdir]]:
             mirrors.append(Mirror(folder, root / "run", mine))
             return [mine.token, mirrors[0].fill(check, -1)]
 
-        token, step = barriers.from_primary(f"work directory {folder.url}", begin)
+        with Bars(barriers.is_primary()).shown(f"downloading {folder.url}"):
+            token, step = barriers.from_primary(f"work directory {folder.url}", begin)
         if not barriers.is_primary():
             if lease.owner(folder) != token:
                 what = f"process {index} does not see the files that process 0 writes there"
@@ -189,7 +191,8 @@ def opened(workdir: str | Path, check: bool) -> Iterator[tuple[Path, Workdir]]:
             if isinstance(error, Diverged):
                 raise
             raise error.renamed(mirror.path, folder.url) from error
-        mirror.publish()
+        with Bars(barriers.is_primary()).shown(f"uploading to {folder.url}"):
+            mirror.publish()
 
 
 def is_saved(workdir: str | Path, step: int) -> bool:

@@ -19,10 +19,12 @@ from jaxenc.bench.tune import AGREE
 from jaxenc.cli import finetune as cli_finetune
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import FAILED
+from jaxenc.cli.parser import Parser
 from jaxenc.data import manifest, staging
 from jaxenc.errors import UserError
 from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
+from jaxenc.progress import Bars
 
 SHAPE = {"rows": "rows per batch", "length": "tokens per row", "heads": "attention heads", "head_size": "width of a head"}
 
@@ -38,28 +40,31 @@ CONFIGURED = ("step", "finetune")
 STEPS = 20
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "step: the training step on random rows; attention: one layer's, with each backend that runs here; data: each kind of row; "
-    what += "finetune: a fine-tuning run"
+def add_arguments(parser: Parser) -> None:
+    what = "the training step on random rows, one layer's attention with each backend, each kind of row, or a fine-tuning run"
     parser.add_argument("what", choices=tuple(NEEDS), help=what)
-    parser.add_argument("--steps", type=int, help=f"number of timed steps, attention calls or batches (default {STEPS})")
+    parser.add_argument("--steps", type=int, metavar="N", help=f"timed steps, calls or batches (default {STEPS})")
     step = parser.add_argument_group("step")
     step.add_argument("--config", help=cli_config.HELP)
-    peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
+    peers = "also time transformers: with its own loss, or logits of the predicted tokens only"
     step.add_argument("--peer", choices=PEERS, help=peers)
-    step.add_argument("--kinds", action="store_true", default=None, help="also profile three steps: milliseconds by kind of kernel")
+    step.add_argument("--kinds", action="store_true", default=None, help="also give milliseconds by kind of kernel")
     attention = parser.add_argument_group("attention")
     for name, meaning in SHAPE.items():
-        attention.add_argument(_option(name), type=int, help=meaning)
-    attention.add_argument("--dropout", type=float, help="of the attention weights (default 0)")
+        attention.add_argument(_option(name), type=int, metavar="N", help=meaning)
+    attention.add_argument("--dropout", type=float, metavar="P", help="of the attention weights (default 0)")
     attention.add_argument("--precision", choices=("bfloat16", "float32"), help="of inputs and products (default bfloat16)")
     tuned = parser.add_argument_group("finetune, with --config tasks/... and --peer hf")
-    tuned.add_argument("--init-from", metavar="DIR", help="the pretrained model: a run's directory or one of its checkpoints")
+    tuned.add_argument("--init-from", metavar="DIR", help="the pretrained model")
     cli_finetune.add_columns(tuned)
-    tuned.add_argument("--seeds", type=int, metavar="N", help="number of seeds, counted from train.seed (default 1)")
-    losses = "only compare the first N losses with the peer's, in float32 without dropout: exit code 1 where they differ by more than"
+    tuned.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default 1)")
+    losses = "only compare the first N losses with the peer's, in float32: exit code 1 where they differ by more than"
     tuned.add_argument("--losses", type=int, metavar="N", help=f"{losses} {AGREE}")
     parser.add_argument_group("data").add_argument("--data", metavar="DIR", help="folder of `jaxenc data` (default: made-up text)")
+    parser.add_examples(
+        "jaxenc bench step --config bert/base --config.train.batch=32",
+        "jaxenc bench attention --rows 32 --length 512 --heads 12 --head-size 64",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -111,9 +116,10 @@ def _attention(args: argparse.Namespace) -> int:
 
 
 def _data(args: argparse.Namespace) -> int:
-    with contextlib.nullcontext(args.data) if args.data is not None else made_up() as folder:
+    given = contextlib.nullcontext(args.data) if args.data is not None else made_up()
+    with given as folder, Bars().shown("timing kinds of rows", len(KINDS), "kinds") as bar:
         manifest.read(staging.facts(folder))  # else each kind of row would be left out because there is no data
-        for config, batch in KINDS:
+        for config, batch in bar.counting(KINDS):
             try:
                 timing = time_rows(folder, config, batch, args.steps)
             except UserError as error:

@@ -15,6 +15,7 @@ from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.hlo.collectives import by_kind
+from jaxenc.progress import Bars
 from jaxenc.sharding import cards, chips, topology
 from jaxenc.training import ahead
 from jaxenc.training.ahead import Forecast, Target
@@ -72,13 +73,15 @@ def _phase(args: argparse.Namespace, found: Target, number: int, phase: Phase) -
     devices = f"{found.mesh.size} x {found.topology.kind}"
     what = f"compiling the step of phase {number + 1}: {phase.batch:,} rows of {phase.length} tokens for {devices}"
     print(f"{what} ({WAIT})", file=sys.stderr, flush=True)
-    one = ahead.forecast(found, number, phase)
+    with Bars().shown(what):
+        one = ahead.forecast(found, number, phase)
     title = f"phase {number + 1}: {phase.batch:,} rows of {phase.length} tokens, compiled in {one.seconds:.0f} s"
     print("\n".join([title, *(f"  {line}" for line in lines(found, one))]), flush=True)
     numbers = record(found, one)
     if args.largest_batch:
         print("compiling the step with other batches, to find the largest that fits", file=sys.stderr, flush=True)
-        most = ahead.largest(found, number, one)
+        with Bars().shown("compiling the step with other batches"):
+            most = ahead.largest(found, number, one)
         print(f"  {largest_line(found, most)}", flush=True)
         numbers["largest_batch"] = most.phase.batch if most.fits else 0
     return numbers

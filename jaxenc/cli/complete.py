@@ -4,6 +4,7 @@ import argparse
 import sys
 import unicodedata
 
+from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.inference import sentences
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES
@@ -12,7 +13,7 @@ from jaxenc.inference.load import load
 from jaxenc.inference.sampling import Sampling
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--text", action="append", default=[], help="a text to continue; may be repeated")
     parser.add_argument("--input", metavar="FILE", help="texts to continue, one a line, after those of --text")
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     samples = "continuations of each text (default: %(default)s)"
     parser.add_argument("--samples", type=int, default=DEFAULT_SAMPLES, metavar="N", help=samples)
     parser.add_argument("--seed", type=int, default=Sampling.seed, help="seed of the sampling (default: %(default)s)")
+    parser.add_examples("jaxenc complete --model runs/causal --text 'It was a dark' --temperature 0.8")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,17 +7,19 @@ import tempfile
 from pathlib import Path
 
 from jaxenc.checkpoint.restore import of_others
+from jaxenc.cli.parser import Parser
 from jaxenc.convert import allennlp, fairseq, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
 from jaxenc.inference.load import load
+from jaxenc.progress import Bars
 
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     google = ", ".join(kind for kind, family in BUILT_IN.items() if family.google)
     allennlp_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.allennlp)
     fairseq_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.fairseq)
@@ -36,6 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tensors not to read, by their names in the file, such as 'crf.*': of heads that the model does not need (may be repeated)",
     )
     parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
+    parser.add_examples(
+        "jaxenc convert --from hf:downloads/model --to runs/published --check",
+        "jaxenc convert --from tf:downloads/uncased_L-12/model.ckpt --to runs/other",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,14 +60,18 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     source = Path(place).expanduser()
-    found = SOURCES[kind](source, args.tokenizer, args.leave_out)
+    bars = Bars()
+    with bars.shown(f"reading {args.source}"):
+        found = SOURCES[kind](source, args.tokenizer, args.leave_out)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    found.save(out)
+    with bars.shown(f"writing {out}"):
+        found.save(out)
     heads = ", ".join(found.objective.heads) or "no heads"
     count = parameter_count(found.params, found.config.model.vocab_size, found.objective.vocabulary)
     print(f"{out}: {count:,} parameters, {heads}")
-    code = _check(kind, source, out) if args.check else 0
+    with bars.shown("comparing with transformers"):
+        code = _check(kind, source, out) if args.check else 0
     if not code:
         print(onward.commands(out, found))
     return code

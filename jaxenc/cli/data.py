@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from jaxenc.cli import inputs
+from jaxenc.cli.parser import Parser
 from jaxenc.data import held_out, report
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
@@ -17,7 +18,7 @@ from jaxenc.errors import UserError
 DUPLICATES = {field.name: field.default for field in dataclasses.fields(Duplicates)}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     inputs.add_arguments(parser)
     parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
@@ -47,6 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
         help=f"near: share of equal runs that makes a duplicate (default: {DUPLICATES['similarity']})",
     )  # fmt: skip
+    parser.add_examples(
+        "jaxenc data --input text/*.txt --tokenizer tokenizer --out data --workers 4",
+        "jaxenc data --inspect data",
+    )
 
 
 class _Inspect(argparse.Action):

@@ -10,6 +10,7 @@ from jaxenc.cli import effect, fill_mask
 from jaxenc.cli import pretrain as command
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
+from jaxenc.cli.parser import Parser
 from jaxenc.cli.report import show
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
@@ -29,12 +30,16 @@ SENTENCES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--config", default="bert/tiny", help="what to train; small enough for this machine")
     where = "where everything goes; the same command again continues there"
     parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help=where)
     tuned = "then fine-tune it as a classifier: which package is a docstring from? (needs the extra `tasks`)"
     parser.add_argument("--finetune", action="store_true", help=tuned)
+    parser.add_examples(
+        "jaxenc demo",
+        "jaxenc demo --workdir runs/demo --finetune",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,12 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from jaxenc.cli.parser import Parser
 from jaxenc.inference import sentences, vectors, words
 from jaxenc.inference.embed import embed
 from jaxenc.inference.load import load
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=words.BATCH, metavar="N", help="sentences at a time (default: %(default)s)")
     stateful = "line i starts from the state after line i - N, where N is --batch, as allenai/bilm-tf does"
     parser.add_argument("--stateful", action="store_true", help=stateful)
+    parser.add_examples("jaxenc embed --model runs/first --input sentences.txt --raw --out vectors.npz")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import pathlib
 
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import report_error
+from jaxenc.cli.parser import Parser
 from jaxenc.config import flatten
 from jaxenc.processes import barriers, cluster, connection
 from jaxenc.sharding.rules import PRESETS
@@ -14,7 +15,7 @@ from jaxenc.tasks.evaluate import evaluate
 from jaxenc.training.held_out import check_place
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     where = "the run's directory, or its URL; of fine-tuning, also that of all seeds"
     parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
     kept = "which checkpoint (default: the newest that verifies; of fine-tuning, the one that was kept)"
@@ -28,6 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model (default: the run's)")
     predictions = "also write the heads' predictions for each row to this new file, with the row's number as `index`"
     parser.add_argument("--predictions", type=pathlib.Path, metavar="FILE.npz", help=predictions)
+    parser.add_examples(
+        "jaxenc evaluate --workdir runs/first --predictions answers.npz",
+        "jaxenc evaluate --workdir runs/first --step 2000 --config.eval.rows=1000",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

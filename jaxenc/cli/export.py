@@ -5,10 +5,12 @@ import os
 import sys
 from pathlib import Path
 
+from jaxenc.cli.parser import Parser
 from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
+from jaxenc.progress import Bars
 from jaxenc.storage import is_url
 from jaxenc.tasks import results
 from jaxenc.tasks.tag import Tag
@@ -20,12 +22,13 @@ FIRST_PIECES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
     parser.add_argument("--to", choices=("hf", "allennlp"), default="hf", help=TO)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
+    parser.add_examples("jaxenc export --model runs/first --to hf --out exported")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,12 +43,15 @@ def run(args: argparse.Namespace) -> int:
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")
-        allennlp.save(out, model)
+        with Bars().shown(f"writing {out}"):
+            allennlp.save(out, model)
         print(f"{out}: {allennlp.OPTIONS} and {allennlp.WEIGHTS}")
         return 0
     if model.tokenizer is not None and model.tokenizer.only_here:
         print(f"export: {model.tokenizer.only_here}", file=sys.stderr)
-    for folder, name in hf.save(out, model, args.dtype).items():
+    with Bars().shown(f"writing {out}"):
+        written = hf.save(out, model, args.dtype)
+    for folder, name in written.items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
     if isinstance(model.task, Tag):
         print(f"export: {FIRST_PIECES}", file=sys.stderr)

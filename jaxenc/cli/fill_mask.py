@@ -2,15 +2,17 @@
 
 import argparse
 
+from jaxenc.cli.parser import Parser
 from jaxenc.inference.fill_mask import Guess
 from jaxenc.inference.load import load
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--text", required=True, action="append", help="a text with the model's mask, [MASK] or <mask>; may be repeated")
     k = "how many candidates for each mask, as `k` of `Model.fill_mask`; --top is an older name (default: %(default)s)"
     parser.add_argument("--k", "--top", type=int, default=5, metavar="K", help=k)
+    parser.add_examples("jaxenc fill-mask --model runs/first --text 'Paris is in [MASK].' --k 3")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,11 +11,13 @@ from jaxenc.checkpoint import restore
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.cli.parser import Parser
+from jaxenc.cli.pretrain import add_profile, show_profile
 from jaxenc.processes import barriers, cluster, connection
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
-from jaxenc.tasks.results import quoted, table
+from jaxenc.tasks.results import SEEDS, quoted, table
 from jaxenc.tasks.tuning import FineTune
+from jaxenc.training import profile
 from jaxenc.training.run import of_checkpoint
 
 EXAMPLES = (
@@ -36,6 +38,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, metavar="DIR", help=where)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds, counted from train.seed (default: %(default)s)")
     add_columns(parser)
+    add_profile(parser)
     parser.add_examples(*EXAMPLES)
 
 
@@ -57,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
     with connection.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         # Reading the model's config creates arrays, so the processes must join first.
         tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
-        found = finetune(tune, args.init_from, args.workdir, args.seeds)
+        profiled = profile.parse(args.profile_steps)
+        found = finetune(tune, args.init_from, args.workdir, args.seeds, profiled)
+        show_profile(profiled, args.workdir / SEEDS.format(tune.train.seed))
         if barriers.is_primary():
             if found.seeds:
                 print(*table(found), quoted(found, args.workdir), sep="\n")

@@ -11,6 +11,7 @@ from jax.sharding import AbstractMesh, Mesh
 
 from jaxenc import fields, tree
 from jaxenc.cli import recipe as cli_config
+from jaxenc.cli.parser import Parser
 from jaxenc.families import MODELS
 from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
@@ -26,13 +27,17 @@ from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout, parameters
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--devices", type=int, default=0, help="devices of the mesh (default: this machine's)")
     compile_ = "leave out the memory of a step, which takes compiling it"
     parser.add_argument("--no-compile", dest="compile", action="store_false", help=compile_)
     parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
     parser.add_argument("--fields", action="store_true", help="print every field with its value and its meaning, and nothing else")
+    parser.add_examples(
+        "jaxenc inspect --config bert/base --devices 8 --config.mesh.preset=fsdp",
+        "jaxenc inspect --config tasks/text --fields",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

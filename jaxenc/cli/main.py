@@ -18,26 +18,36 @@ from jaxenc.cli.parser import Formatter, Parser
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 from jaxenc.processes import compiled, deviceless, memory
 
+GROUPS = {
+    "start here": ("demo", "doctor"),
+    "text": ("tokenizer", "data"),
+    "train": ("pretrain", "evaluate", "watch", "report"),
+    "tasks": ("finetune", "predict", "probe"),
+    "use a model": ("fill-mask", "complete", "embed", "neighbours"),
+    "models of others": ("convert", "export", "resize-vocab"),
+    "plan and measure": ("inspect", "compile", "bench"),
+}
 COMMANDS = {
-    "demo": "the whole way on a CPU: text of this machine, vocabulary, data, a tiny model, fill-mask",
+    "demo": "the whole way on a CPU, from text to a model, in minutes",
     "tokenizer": "train a vocabulary on your text",
     "data": "turn text into token shards",
     "pretrain": "train a model, or continue a run",
-    "finetune": "train a pretrained model on a labelled task, with one or several seeds",
+    "finetune": "train a pretrained model on a labelled task",
     "predict": "answer new examples with a fine-tuned model",
-    "probe": "compare the layers of a frozen model on a labelled task, with a linear probe for each",
+    "probe": "compare the layers of a frozen model on a labelled task",
     "evaluate": "held-out numbers of a run's checkpoint",
-    "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
+    "fill-mask": "the tokens that a model predicts for a mask",
     "complete": "continue texts with a causal model",
     "embed": "contextual vectors of the words of a text, in a file",
     "neighbours": "the nearest words of a word, in context and without",
-    "convert": "a checkpoint of transformers, AllenNLP or a paper's authors to a run directory",
+    "convert": "a published checkpoint to a run directory",
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
-    "inspect": "parameters, shardings, FLOPs and memory of a config; trains nothing",
-    "compile": "memory, FLOPs and collectives of a config on TPUs or GPUs that this machine does not have",
-    "doctor": "what may go wrong with a run on this machine, or on all of its machines, and what to do; trains nothing",
-    "bench": "time the training step of a config, attention, the data pipeline or a fine-tuning run on this machine",
+    "inspect": "parameters, shardings, FLOPs and memory of a config",
+    "compile": "memory and FLOPs of a config on TPUs or GPUs elsewhere",
+    "doctor": "what may go wrong with a run here, and what to do",
+    "bench": "time a step, attention, the data pipeline or a fine-tuning",
+    "watch": "what runs do now, in the terminal",
     "report": "curves and tables of a run, with count baselines",
 }
 
@@ -50,6 +60,7 @@ CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "c
 # Commands that compile for devices of other machines.
 DEVICELESS = ("compile",)
 
+ABOUT = "Pretrain encoder language models in JAX, fine-tune and export them."
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
 DISK = {
@@ -115,16 +126,25 @@ def _refuse_empty(argv: Sequence[str]) -> None:
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser, with the options of the command that `argv` names: only that command's file is imported."""
-    parser = Parser("jaxenc", description="Pretrain encoder language models in JAX.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser = Parser("jaxenc", description=ABOUT, epilog="\n".join(_listing()), usage="jaxenc COMMAND [options]", formatter_class=Formatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", prog="jaxenc", help=argparse.SUPPRESS)
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."
         epilog = f"{DEBUG} shows the traceback of an error."
         # launch/local.sh finds --workdir by its whole name.
-        sub = commands.add_parser(name, help=summary, description=description, epilog=epilog, allow_abbrev=False, formatter_class=Formatter)
+        sub = commands.add_parser(name, description=description, epilog=epilog, allow_abbrev=False, formatter_class=Formatter)
         if name in argv:
             _module(name).add_arguments(sub)
     return parser
+
+
+def _listing() -> Iterator[str]:
+    """The commands, grouped."""
+    for group, names in GROUPS.items():
+        yield f"{group}:"
+        yield from (f"  {name:<14}{COMMANDS[name]}" for name in names)
+    yield ""
+    yield "`jaxenc COMMAND --help` shows what a command takes, with an example."
 
 
 class Terminated(KeyboardInterrupt):

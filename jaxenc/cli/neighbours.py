@@ -2,12 +2,13 @@
 
 import argparse
 
+from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.inference import neighbours, sentences
 from jaxenc.inference.load import load
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
@@ -15,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layer", type=int, default=-1, help="whose vectors are compared (default: -1, the top one)")
     parser.add_argument("--count", type=int, default=8, help="neighbours of each (default: %(default)s)")
     parser.add_argument("--senses", type=int, default=4, help="occurrences that are shown, unlike each other (default: %(default)s)")
+    parser.add_examples("jaxenc neighbours --model runs/first --input sentences.txt --word bank")
 
 
 def run(args: argparse.Namespace) -> int:

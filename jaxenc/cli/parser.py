@@ -4,13 +4,24 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from jaxenc.errors import UserError
 
 
 class Formatter(argparse.HelpFormatter):
-    """The formatter of argparse, but indented lines of a description or an epilog, such as examples, stay as they are."""
+    """The formatter of argparse, but indented lines of a description or an epilog, such as examples, stay as they are, and the usage names
+    required options only: the others are listed below it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def add_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Iterable[Any], prefix: str | None = None) -> None:
+        """As argparse."""
+        either = [group for group in groups if group.required]
+        one_of = [action for group in either for action in group._group_actions]
+        needed = [action for action in actions if action.required or not action.option_strings or action in one_of]
+        super().add_usage(usage, needed, either, prefix)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         wrap = super()._fill_text
@@ -18,7 +29,12 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one."""
+    """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one.
+
+    examples: the command lines of `add_examples`.
+    """
+
+    examples: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
         """Raises UserError with argparse's message and the command whose help explains it."""
@@ -39,6 +55,7 @@ class Parser(argparse.ArgumentParser):
 
     def add_examples(self, *commands: str) -> None:
         """Shows command lines, each as it would be typed, at the end of the help. A newline continues one on the next line."""
+        self.examples = tuple(command.replace("\n", " ") for command in commands)
         lines = [f"  {line}" for command in commands for line in command.replace("\n", " \\\n    ").split("\n")]
         self.epilog = "\n".join([f"example{'s' * (len(commands) > 1)}:", *lines, "", self.epilog or ""])
 

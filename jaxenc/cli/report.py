@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxenc.cli import recipe
+from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.report.align import AXES
 from jaxenc.report.panels import DIRECTION_LOSSES
@@ -18,7 +19,7 @@ from jaxenc.tasks import results
 PERPLEXITIES = (*DIRECTION_LOSSES, "causal_loss")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     help = "the run's directory, or its URL; several, each after a --workdir or all after one, are compared on one page"
     parser.add_argument("--workdir", required=True, action="extend", nargs="+", metavar="DIR", help=help)
     parser.add_argument("--align", choices=AXES, default="step", help="what several runs are aligned by")
@@ -26,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", default="", metavar="FILE.html", help="the page; the picture is beside it (default: in the run's directory)"
     )
     parser.add_argument("--no-baselines", action="store_true", help="leave out the count baselines, which read the whole data set")
+    parser.add_examples(
+        "jaxenc report --workdir runs/first",
+        "jaxenc report --workdir runs/first runs/second --align tokens",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

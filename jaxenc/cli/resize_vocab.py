@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaxenc.cli.parser import Parser
 from jaxenc.convert import onward
 from jaxenc.convert.resize import extended
 from jaxenc.data.folders import must_be_new
@@ -17,12 +18,13 @@ from jaxenc.inference.load import load
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     pieces = parser.add_mutually_exclusive_group(required=True)
     pieces.add_argument("--add", metavar="FILE", help=f"the new pieces, one a line in UTF-8; {BLANK}")
     pieces.add_argument("--tokens", nargs="+", metavar="PIECE", help=f"the new pieces themselves; {BLANK}")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write: parameters, config and tokenizer")
+    parser.add_examples("jaxenc resize-vocab --model runs/first --add words.txt --out runs/larger")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jaxenc.cli import inputs
+from jaxenc.cli.parser import Parser
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.readers.document import described
@@ -32,7 +33,7 @@ CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONGEST_WOR
 FEW = 0.01  # share of a text in such words up to which no message is printed
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     inputs.add_arguments(parser)
     parser.add_argument("--type", choices=TYPES, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="pieces, or words to predict (default: 30000)")
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pretokenized", action="store_true", help="characters: words stand between blanks and a line is a sentence")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="threads that count words; the result is the same (default: 1)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
+    parser.add_examples("jaxenc tokenizer --input text/*.txt --vocab-size 16000 --out tokenizer")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from jaxenc.data.unfinished import Unfinished
 from jaxenc.data.workers import AHEAD, Here, check_workers, pool
 from jaxenc.errors import UserError
 from jaxenc.files import sha256, user_errors
+from jaxenc.progress import BYTES, Bar, Bars
 
 GROUP_CHARACTERS = 1 << 19
 ALL_KEPT = Duplicates()
@@ -63,7 +64,8 @@ def build(
     text = Text(readers.inputs(inputs, reading, counts), reading)
     dtype = "uint16" if tool.vocabulary.ids <= 1 << 16 else "uint32"
     versions = [source.version() for source in text.sources]
-    found = tuple(Input(source.name, source.size, reading.identity(source.identity())) for source in text.sources)
+    with Bars().shown("data: checksums of the inputs", sum(source.size for source in text.sources), BYTES) as bar:
+        found = tuple(_identified(source, reading, bar) for source in text.sources)
     asked = {"duplicates": duplicates.asked} if duplicates.asked else {}
     request = Manifest(manifest.VERSION, found, held_out, tool.vocabulary, {}, dtype, {}, {}, asked)
     if holds_data:
@@ -83,6 +85,12 @@ def build(
         _must_be_unchanged(folder, request, text, versions)
         manifest.write(result, folder.new)
     return result
+
+
+def _identified(source: readers.Source, reading: Reading, bar: Bar) -> Input:
+    found = Input(source.name, source.size, reading.identity(source.identity()))
+    bar.add(source.size)
+    return found
 
 
 def _must_be_unchanged(folder: Unfinished, request: Manifest, text: Text, versions: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
+from jaxenc.progress import Bars
 from jaxenc.storage import BLOCK
 
 # Entries of fsspec's info() that change with a file's content; where a file system has none of them only sizes are compared.
@@ -67,7 +68,8 @@ def staged(url: str, cache: Path) -> Staged:
             print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
         with user_errors(place, "free some space, or name another folder in JAXENC_CACHE"):
             place.mkdir(parents=True, exist_ok=True)
-        digest = _copy(system, remote, path)
+        with Bars().shown(f"copying {url}"):
+            digest = _copy(system, remote, path)
         if _version(system, remote) != version:
             raise UserError("changed while it was copied", url, "start again when it is complete")
     write_bytes(facts, json.dumps({"url": url, "version": version, "sha256": digest}).encode())

@@ -14,6 +14,7 @@ from jaxenc.files import read_json
 from jaxenc.inference import sentences, vectors, words
 from jaxenc.inference.model import Model
 from jaxenc.layers import scalar_mix
+from jaxenc.progress import Bars
 
 LAYERS = ("all", "top", "average")
 MIX = "mix:"
@@ -46,21 +47,22 @@ def embed(
     cut = [sentences.cut(model, line, raw) for line in lines]
     found = words.vectors(model, cut, batch, stateful, top=layers == "top" and not stateful)
     with vectors.writer(out) as add:
-        for line, hidden in zip(lines, watched(found, "embed"), strict=True):
+        for line, hidden in zip(lines, watched(found, "embed", len(lines)), strict=True):
             add(line, mixed(hidden))
     return Written(len(lines), sum(map(len, cut)), width)
 
 
-def watched(found: Iterable[np.ndarray], what: str) -> Iterator[np.ndarray]:
-    """The items of `found`, with a line on stderr every five seconds that says how many there were; the first ones, which wait for
-    the compilation, give no rate."""
+def watched(found: Iterable[np.ndarray], what: str, total: int) -> Iterator[np.ndarray]:
+    """The items of `found`, one for each of `total` sentences, with a bar, or a line on stderr every five seconds that says how many there
+    were; the first ones, which wait for the compilation, give no rate."""
     started = printed = time.monotonic()
-    for number, item in enumerate(found, 1):
-        yield item
-        if time.monotonic() - printed > 5:
-            printed = time.monotonic()
-            rate = f", {number / (printed - started):,.1f} a second" if number > 1 else ""
-            print(f"{what}: {number:,} sentence{'s' * (number > 1)}{rate}", file=sys.stderr)
+    with Bars().shown(what, total, "sentences") as bar:
+        for number, item in enumerate(bar.counting(found), 1):
+            yield item
+            if time.monotonic() - printed > 5 and not bar.drawn:
+                printed = time.monotonic()
+                rate = f", {number / (printed - started):,.1f} a second" if number > 1 else ""
+                print(f"{what}: {number:,} sentence{'s' * (number > 1)}{rate}", file=sys.stderr)
 
 
 def chosen(layers: str, states: int) -> Mixed:

@@ -10,6 +10,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference.model import Model, objective_of
+from jaxenc.progress import Bars
 from jaxenc.storage import is_url
 from jaxenc.tasks import TASKS, recipe, results
 from jaxenc.tasks.task import Task
@@ -39,7 +40,12 @@ def load(
         folder, _ = results.kept(folder, seed)
     if step is not None:
         folder = results.step_of(folder, step)
-    where = restore.find(folder, True, "the model")
+    with Bars().shown(f"reading {path}"):
+        return _loaded(restore.find(folder, True, "the model"), heads, models, tasks)
+
+
+def _loaded(where: pathlib.Path, heads: Mapping[str, Head], models: Models, tasks: Mapping[str, type[Task]]) -> Model:
+    """The model of one checkpoint's folder."""
     config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:

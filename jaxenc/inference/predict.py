@@ -16,6 +16,7 @@ from jaxenc.data.batch import Batch, Field
 from jaxenc.data.readers.progress import EVERY
 from jaxenc.errors import UserError
 from jaxenc.inference.inputs import compiled_length, power_of_two
+from jaxenc.progress import Bars
 from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import ANY_FIELD, OR, Record
@@ -121,8 +122,8 @@ class Predictor:
 
 
 def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "") -> Iterator[Answered]:
-    """The answers to the examples of a file; see `Task.new_examples`, `unlabelled.read` and `Predictor.answers`. Every few seconds a line
-    on stderr shows the progress. Raises UserError also for an encoding of a file in the task's own format."""
+    """The answers to the examples of a file; see `Task.new_examples`, `unlabelled.read` and `Predictor.answers`. A bar, or a line on
+    stderr every few seconds, shows the progress. Raises UserError also for an encoding of a file in the task's own format."""
     started = last = time.monotonic()
     done = first = 0
     own = predictor.task.new_examples(name)
@@ -130,16 +131,18 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
         raise UserError(
             "files of this kind are UTF-8 or UTF-16", f"--encoding {coding}", "leave it out, and convert the file if it is neither"
         )
-    for some in predictor.answers(own or unlabelled.read(name, predictor.task.columns, coding), batch):
-        yield some
-        done, now = done + len(some.examples), time.monotonic()
-        if now - last > EVERY:
-            last = now
-            # The first examples wait for the compilation, which is not their rate.
-            rate = f", {(done - first) / (now - started):,.0f} a second" if first else ""
-            print(f"predict: {done:,} examples{rate}", file=sys.stderr)
-        if not first:
-            first, started = done, now
+    with Bars().shown("predict", unit="examples") as bar:
+        for some in predictor.answers(own or unlabelled.read(name, predictor.task.columns, coding), batch):
+            yield some
+            done, now = done + len(some.examples), time.monotonic()
+            bar.at(done)
+            if now - last > EVERY and not bar.drawn:
+                last = now
+                # The first examples wait for the compilation, which is not their rate.
+                rate = f", {(done - first) / (now - started):,.0f} a second" if first else ""
+                print(f"predict: {done:,} examples{rate}", file=sys.stderr)
+            if not first:
+                first, started = done, now
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:

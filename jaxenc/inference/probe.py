@@ -19,6 +19,7 @@ from jaxenc.inference import sentences as texts
 from jaxenc.inference import word_features
 from jaxenc.inference.load import load
 from jaxenc.inference.model import Model
+from jaxenc.progress import Bars
 from jaxenc.tasks import probe as probes
 from jaxenc.tasks.classify import Classified
 from jaxenc.tasks.probe import MIX, ProbeSettings, Units
@@ -118,7 +119,9 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
             steps, batch = settings.training(len(units.labels))
             passes = steps * batch / len(units.labels)
             print(f"probe: training: {settings.seeds} seeds, {steps:,} steps of {batch} units ({passes:,.0f} passes)", file=sys.stderr)
-            trained = [probes.fit(units, scale, len(number), settings, settings.seed + i) for i in range(settings.seeds)]
+            with Bars().shown("probe: training", settings.seeds, "seeds") as bar:
+                seeds = bar.counting(range(settings.seed, settings.seed + settings.seeds))
+                trained = [probes.fit(units, scale, len(number), settings, seed) for seed in seeds]
             answers = [probes.predict(layers, params, arrays[1], scale) for params in trained]
         table = _table(task, layers, (steps, batch), trained, [[_score(task, dev, row) for row in one] for one in answers], train, dev)
         record = {"model": str(model), "task": dataclasses.asdict(task), **dataclasses.asdict(settings), **table.to_json()}

@@ -43,7 +43,7 @@ def write(model: Model, sentences: Sequence[Sequence[str]], file: pathlib.Path, 
     out = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, states, width))
     unit: Callable[[np.ndarray], np.ndarray] = _mean if pooled else lambda array: array.swapaxes(0, 1)
     at = 0
-    for array in watched(vectors(model, sentences), "features"):
+    for array in watched(vectors(model, sentences), "features", len(sentences)):
         rows = unit(array)
         out[at : at + len(rows)] = rows
         at += len(rows)

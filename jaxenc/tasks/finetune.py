@@ -19,6 +19,7 @@ from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors, write_bytes
 from jaxenc.processes import barriers
+from jaxenc.progress import Bars
 from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
 from jaxenc.tasks.refusals import refuse_other_process, refuse_other_tuning
@@ -27,20 +28,21 @@ from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
 from jaxenc.training.predict import predictions
 from jaxenc.training.pretrain import train_job
+from jaxenc.training.profile import Steps
 
 ANSWERED = ("dev", "test")
 ADVICE = "free some space or choose another --workdir"
 
 
-def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1) -> Results:
+def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1, profiled: Steps = Steps()) -> Results:
     """Fine-tunes the model of `init_from` on a task in `workdir`, with the seeds `train.seed`, `train.seed` + 1, ...
 
     Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All seeds share
     their compiled programs. WORKDIR/results.json has the scores of every seed and their summary; in seed_N, result.json has those of one
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
     reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
-    writes. Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the errors of
-    `training.pretrain.pretrain`.
+    writes. profiled: the first and the last step of a trace of the first seed (`training.profile`). Raises UserError, before anything is
+    written, for settings, files or a model that do not fit together, and the errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
@@ -48,7 +50,8 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
-    tuning = open_task(tune, init_from)
+    with Bars(barriers.is_primary()).shown("reading the examples and the model"):
+        tuning = open_task(tune, init_from)
     if barriers.is_primary():
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
@@ -61,7 +64,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
-            outcome = _seed(tuning, seed, directory)
+            outcome = _seed(tuning, seed, directory, profiled if seed == tune.train.seed else Steps())
             if outcome is None:
                 return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)
@@ -94,11 +97,11 @@ def _write(workdir: pathlib.Path, found: Results) -> None:
         write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
 
 
-def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
+def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, profiled: Steps) -> Outcome | None:
     """The result of one seed, the same in every process; None if it was stopped."""
     started = time.monotonic()
     try:
-        ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
+        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start))
     except Diverged as error:
         return Outcome(seed, str(directory), 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
     if ended.preempted:

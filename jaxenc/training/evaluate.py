@@ -17,6 +17,7 @@ from jaxenc.data.batch import Batch, row_length
 from jaxenc.errors import UserError, no_memory
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
+from jaxenc.training import compiling
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.read import reader
@@ -36,9 +37,10 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
     one_pass = held_out_batches(job, phase, objective)
 
     def step(params: Tree, carry: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[Sums, Tree]:
-        length = row_length(batch)
-        build = lambda: compile_evaluation(job.objective(phase.of_length(length)), place)
-        return job.programs.once(("evaluation", phase, length), build)(params, carry, batch, seed)
+        of_length = phase.of_length(row_length(batch))
+        compiled = lambda: compile_evaluation(job.objective(of_length), place)
+        build = lambda: compiling.shown(job, "the evaluation", len(batch["index"]), of_length.length, compiled())
+        return job.programs.once(("evaluation", phase, of_length.length), build)(params, carry, batch, seed)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
         with one_pass() as batches:
@@ -59,9 +61,10 @@ def held_out_batches(job: Job, phase: Phase, objective: Objective) -> Callable[[
     @contextlib.contextmanager
     def one_pass() -> Iterator[Iterator[Batch]]:
         batch_at, count = opened()
-        with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
+        ahead = pipeline.prefetch(batch_at, range(count))
+        with contextlib.closing(ahead) as batches, job.bars.shown("evaluation", count, "batches") as bar:
             try:
-                yield batches
+                yield bar.counting(batches)
             except jax.errors.JaxRuntimeError as error:
                 if what := no_memory(error):
                     raise UserError(what, fix="lower the batch of the evaluation (eval.batch)") from error

@@ -20,6 +20,7 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
+from jaxenc.progress import Bars
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.storage import is_url, must_be_local
 from jaxenc.training import phases, prepare, refusals
@@ -103,7 +104,8 @@ def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib
         if step and step not in (there := steps(directory)):
             fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
             raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
-        return str(restore.find(directory / str(step) if step else workdir, check, "--workdir"))
+        with Bars().shown("checking the checkpoint"):
+            return str(restore.find(directory / str(step) if step else workdir, check, "--workdir"))
 
     return pathlib.Path(barriers.from_primary("checkpoint", find))
 
@@ -130,7 +132,8 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
                 f"objective.kind={job.run.objective.kind} has no head that predicts for a row",
                 fix="leave out --predictions (in Python, predictions=True)",
             )
-        params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
+        with job.bars.shown(f"reading {path}"):
+            params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
         if job.teacher:
             params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, place.abstract.frozen[TEACHER])
         # As in `training.pretrain`: the first collective on CPUs waits for 30 s only.

@@ -13,9 +13,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import Models
 from jaxenc.heads import Head
 from jaxenc.objectives.base import Objective
+from jaxenc.processes import barriers
+from jaxenc.progress import Bars
 from jaxenc.sharding import mesh as meshes
 from jaxenc.training.attention import Attention, with_backend
 from jaxenc.training.phases import Phase
+from jaxenc.training.profile import Steps
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
 from jaxenc.training.teacher import Teacher
@@ -46,7 +49,8 @@ class Job:
     phase, with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name:
     content} of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
     config.json may name. attention: its implementation for each length of rows. teacher: of an objective that has one, else None. judge:
-    what a task makes of the predictions of the held-out rows; None for a run whose held-out numbers are those of its loss.
+    what a task makes of the predictions of the held-out rows; None for a run whose held-out numbers are those of its loss. profiled:
+    the steps that are traced. bars: show what is running, in process 0.
     """
 
     run: Run
@@ -61,7 +65,9 @@ class Job:
     attention: Attention
     teacher: Teacher | None = None
     judge: Judge | None = None
+    profiled: Steps = Steps()
     programs: Programs = dataclasses.field(default_factory=Programs)
+    bars: Bars = dataclasses.field(default_factory=lambda: Bars(barriers.is_primary()))
 
     def objective(self, phase: Phase) -> Objective:
         """The objective of a phase, or of one of `Run.in_lengths`, for the platform of the mesh. The first call for each builds it, and may

@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 from jaxenc.data.batch import Batch, row_length
 from jaxenc.errors import Diverged
 from jaxenc.objectives.base import Objective
+from jaxenc.progress import Bar
 from jaxenc.sharding import partition
 from jaxenc.training import perf
 from jaxenc.training.phases import Phase
@@ -21,10 +22,10 @@ READ_EVERY = 0.02
 
 
 class Log:
-    """Owner of the reports that are still on the device: one, or those of the last READ_EVERY seconds."""
+    """Owner of the reports that are still on the device: one, or those of the last READ_EVERY seconds. bar: counts the steps."""
 
-    def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int) -> None:
-        self._recorder, self._config, self._steps, self._stop_after_bad = recorder, config, steps, stop_after_bad
+    def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int, bar: Bar) -> None:
+        self._recorder, self._config, self._steps, self._stop_after_bad, self._bar = recorder, config, steps, stop_after_bad, bar
         self.events = recorder.events
         self._pending: list[tuple[int, Any, Batch, float]] = []
         self._read_at, self._bad_in_a_row, self._compiling = 0.0, 0, False
@@ -50,6 +51,7 @@ class Log:
         One of several processes reads at every step: what a clock decides would differ between them, and a report may ask all of them for
         their rows.
         """
+        self._bar.at(step)
         if self._compiling:
             self.events.resume("compile", step)
             self._compiling = False

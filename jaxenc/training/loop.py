@@ -19,12 +19,13 @@ from jaxenc.processes.agreement import Agreement
 from jaxenc.processes.watch import Watch
 from jaxenc.sharding import partition
 from jaxenc.storage import is_url
-from jaxenc.training import phases
+from jaxenc.training import compiling, phases
 from jaxenc.training.assess import assessment
 from jaxenc.training.begin import is_finite
 from jaxenc.training.job import Job
 from jaxenc.training.log import Log
 from jaxenc.training.phases import Phase
+from jaxenc.training.profile import Profiler
 from jaxenc.training.read import read_ahead
 from jaxenc.training.record import Recorder, evaluated
 from jaxenc.training.signals import Stop
@@ -50,9 +51,15 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     step. Raises UserError where data cannot be read or an evaluation fails (after saving the state) and when a save failed, Absent when
     another process does not take part in a save, Diverged after too many bad steps in a row and for a state that is not finite.
     """
+    run, end = job.run, job.run.plan[-1].end
+    with job.bars.shown("training", end, "steps", int(state.step)) as bar, Profiler(job.profiled, job.directory) as profiler:
+        log = Log(recorder, run.log, end, run.train.stop_after_bad, bar)
+        return _train(job, state, log, profiler, checkpoints, stop, watch)
+
+
+def _train(job: Job, state: State, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
-    plan = run.plan
-    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
+    plan, vote = run.plan, Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     saved, asked = step, lambda: vote.agreed(stop.requested)
 
@@ -79,8 +86,10 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
                 train_step, flops = of_length(row_length(batch))
-                state, report = train_step(state, batch, seed)
+                with profiler.step(step + 1):
+                    state, report = train_step(state, batch, seed)
                 step += 1
+                profiler.taken(step, report)
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch, flops)
                 checkpoints.check()
@@ -98,9 +107,9 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                     else:
                         save()
                 if stopping:
-                    checkpoints.wait()
+                    _wait(job, step, checkpoints)
                     return Outcome(step, True, held_out)
-    checkpoints.wait()
+    _wait(job, step, checkpoints)
     return Outcome(step, False, held_out)
 
 
@@ -111,7 +120,8 @@ def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[S
 
     def build() -> Callable[[State, Mapping[str, Array], Array], tuple[State, StepReport]]:
         log.compiles(length)
-        return compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+        compiled = compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+        return compiling.shown(job, "the step", phase.batch, length, compiled)
 
     taken, compiled = fields(objective, job.run.train), job.programs.once(("step", phase, length), build)
 
@@ -157,8 +167,14 @@ def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-    with log.events.during("save", step):
+    with log.events.during("save", step), job.bars.shown(f"saving checkpoint {step:,}"):
         checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
+
+
+def _wait(job: Job, step: int, checkpoints: Manager) -> None:
+    """Waits until the last checkpoint is written, and uploaded where the run is at a URL."""
+    with job.bars.shown(f"writing checkpoint {step:,}"):
+        checkpoints.wait()
 
 
 def is_due(every: int, step: int) -> bool:

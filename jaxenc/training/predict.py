@@ -14,6 +14,7 @@ from jaxenc import metrics, rng
 from jaxenc.data.batch import Batch, empty, row_length
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
+from jaxenc.training import compiling
 from jaxenc.training.evaluate import held_out_batches, never, padded_batch
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
@@ -45,9 +46,10 @@ def predictions(
     `held_out_batches`."""
 
     def step(params: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[dict[str, Array], Sums]:
-        length = row_length(batch)
-        build = lambda: compile_predictions(job.objective(phase.of_length(length)), place, with_sums)
-        return job.programs.once(("predictions", phase, length, with_sums), build)(params, batch, seed)
+        of_length = phase.of_length(row_length(batch))
+        compiled = lambda: compile_predictions(job.objective(of_length), place, with_sums)
+        build = lambda: compiling.shown(job, "the evaluation", len(batch[INDEX]), of_length.length, compiled())
+        return job.programs.once(("predictions", phase, of_length.length, with_sums), build)(params, batch, seed)
 
     with held_out_batches(job, phase, objective)() as batches:
         asked = itertools.takewhile(lambda _: not stopping(), batches)

@@ -26,7 +26,7 @@ from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.training import attention
+from jaxenc.training import attention, weights_and_biases
 from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
@@ -63,7 +63,8 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
 
 
 def check(job: Job) -> None:
-    """Raises UserError for rows, batches or parameters that would make the run fail later; writes nothing."""
+    """Raises UserError for rows, batches, parameters or loggers that would make the run fail later; writes nothing."""
+    weights_and_biases.check(job.run.log)
     for phase in job.run.plan:
         if not any(job.objective(phase).coef.values()):
             raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured", "", _other_objective(job, phase))

@@ -1,6 +1,7 @@
 """A complete pretraining run, started or resumed: the implementation of `jaxenc pretrain` and `jaxenc.pretrain`."""
 
 import contextlib
+import dataclasses
 import functools
 import pathlib
 import platform
@@ -16,6 +17,7 @@ from jaxenc.checkpoint import mirror, restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.mirror import Workdir
 from jaxenc.checkpoint.restore import Start
+from jaxenc.config import to_dict
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import held
@@ -23,12 +25,13 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
-from jaxenc.training import prepare, refusals, resume
+from jaxenc.training import prepare, profile, refusals, resume
 from jaxenc.training import teacher as teachers
 from jaxenc.training.begin import begin, fresh_heads, is_finite, renamed_heads
 from jaxenc.training.events import Events, NoEvents
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
+from jaxenc.training.profile import Steps
 from jaxenc.training.record import Recorder, Silent
 from jaxenc.training.run import Run, of_checkpoint
 from jaxenc.training.run import check as check_run
@@ -43,26 +46,30 @@ def pretrain(
     init_map: Sequence[str] = (),
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
+    profiled: Steps = Steps(),
 ) -> Outcome:
     """Trains `run` in `workdir`. It resumes the run in `workdir` if there is one; otherwise it starts from `continue_from`, from the
     parameters of `init_from`, or from scratch, in this order.
 
     workdir, continue_from, init_from: a folder, or its URL (docs/storage.md). continue_from, init_from: another run's directory or one of
     its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of parameter paths (`checkpoint.moved`), ignored when the run resumes. heads,
-    models: those that `run` may name (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own).
+    models: those that `run` may name (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own). profiled: the first
+    and the last step of a trace in `workdir`/profile (`training.profile`).
     All checks come before the first write, and a finished run is not changed. With several processes each calls it; process 0 locks the
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
     check_run(run, models)
     with mirror.opened(workdir, run.checkpoint.verify) as (folder, place):
-        return train_job(prepare.prepare(run, folder, heads, models), continue_from, init_from, init_map, place)
+        job = dataclasses.replace(prepare.prepare(run, folder, heads, models), profiled=profiled)
+        return train_job(job, continue_from, init_from, init_map, place)
 
 
 def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Workdir = Workdir()) -> Outcome:
     """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
     workdir, called = job.directory, time.monotonic()
     refusals.refuse_other_teacher(job, workdir)
-    prepare.check(job)
+    with job.bars.shown("checking the run"):
+        prepare.check(job)
     resume.refuse_other_run(job, workdir)
     with contextlib.ExitStack() as holding:
 
@@ -70,8 +77,9 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
-        start = Start.from_json(barriers.from_primary("start", choose))
-        start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
+        with job.bars.shown("checking the checkpoints"):
+            start = Start.from_json(barriers.from_primary("start", choose))
+            start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
         if not place.per_process:
             refusals.refuse_other_folder(workdir)
@@ -83,6 +91,7 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
                 return Outcome(start.step, False, {})
         else:
             prepare.check_data(job)
+        profile.check(job.profiled, start.step, job.run.plan[-1].end)
         if start.kind in ("continue", "init"):
             refusals.refuse_other_tokenizer(job, start.path)
             refusals.refuse_other_table(job, start.path)
@@ -102,10 +111,12 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
         renamed = renamed_heads(start, objective, classes, saved)
         if job.teacher:
             load_teacher = functools.partial(teachers.load_params, job.teacher, job.run, workdir, job.models)
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, (*fresh, *renamed), load_teacher)
-        # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
-        barriers.barrier("first state")
-        if not is_finite(state):
+        with job.bars.shown(f"reading {start.path}" if start.path else "initialising the model"):
+            state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, (*fresh, *renamed), load_teacher)
+            # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
+            barriers.barrier("first state")
+            finite = is_finite(state)
+        if not finite:
             raise UserError(
                 "a number of its state is not finite", f"checkpoint {start.path}", "start from an older step (move this one away)"
             )
@@ -121,7 +132,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
         # A save may end after training has failed, so the events are closed last.
         with contextlib.closing(events), manager as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
-            recorder = Recorder(workdir, step, log.examples, log.tensorboard, events) if barriers.is_primary() else Silent(events)
+            with job.bars.shown("opening the logs"):
+                recorder = Recorder(workdir, step, log, events, to_dict(job.run)) if barriers.is_primary() else Silent(events)
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
             other = f"it has the classes {', '.join(saved)} in {start.path}, and {', '.join(classes)} in this run"
             drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))

@@ -12,9 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxenc.config import flatten
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
+from jaxenc.training import weights_and_biases
 from jaxenc.training.events import Events
+from jaxenc.training.settings import LogConfig
 
 METRICS = "metrics.jsonl"
 NAME = re.compile(r"[\w.-]+")  # of a number
@@ -92,12 +95,14 @@ class Recorder:
     `tokens_per_second` and `mfu` are clocks. events: of the same run. reached: the last step in metrics.jsonl before this start cut it.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool, events: Events) -> None:
-        """events: the caller closes them, since a save may end after the recorder is closed."""
+    def __init__(self, workdir: pathlib.Path, step: int, log: LogConfig, events: Events, config: Mapping[str, Any]) -> None:
+        """events: the caller closes them, since a save may end after the recorder is closed. config: the settings of the run, shown by
+        TensorBoard and W&B."""
         self.reached, self.events = cut(workdir, step), events
         self._metrics = (workdir / METRICS).open("a", buffering=1)
-        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
-        self._board = _board(workdir / "tensorboard", step) if tensorboard else None
+        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if log.examples else None
+        self._board = _board(workdir / "tensorboard", step, config) if log.tensorboard else None
+        self._wandb = weights_and_biases.Board(workdir, log, config) if log.wandb else None
         self._started = time.monotonic()
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
@@ -108,6 +113,8 @@ class Recorder:
         if self._board is not None:
             for name, value in numbers.items():
                 self._board.add_scalar(f"{split}/{name}", value, step)
+        if self._wandb is not None:
+            self._wandb.row(step, split, numbers)
 
     def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
@@ -121,7 +128,7 @@ class Recorder:
 
     def close(self) -> None:
         """Closes the files; what was written is on the disk already, line by line."""
-        for file in (self._metrics, self._examples, self._board):
+        for file in (self._metrics, self._examples, self._board, self._wandb):
             if file is not None:
                 with user_errors(METRICS, ADVICE):
                     file.close()
@@ -168,10 +175,14 @@ def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: 
     return "  ".join(parts)
 
 
-def _board(directory: pathlib.Path, step: int) -> Any:
-    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed."""
+def _board(directory: pathlib.Path, step: int, config: Mapping[str, Any]) -> Any:
+    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed. Its tab Text
+    shows `config`."""
     if importlib.util.find_spec("tensorboardX") is None:
         return None
     from tensorboardX import SummaryWriter
 
-    return SummaryWriter(str(directory), purge_step=step + 1)
+    board = SummaryWriter(str(directory), purge_step=step + 1)
+    # Indented text is a block of code in Markdown.
+    board.add_text("config", "\n".join(f"    {path} = {value!r}" for path, value in flatten(config)), step)
+    return board

@@ -79,11 +79,17 @@ class LogConfig:
     every: steps between lines of metrics.jsonl and of the terminal.
     examples: write the row ids of every step to examples.log.
     tensorboard: write TensorBoard files where tensorboardX is installed.
+    wandb: write to Weights & Biases: `offline` to files in the work directory, `online` to its servers, '' not at all.
+    wandb_project: the project there; '' = the name of the folder that the work directory is in.
     """
 
     every: int = 50
     examples: bool = False
     tensorboard: bool = True
+    wandb: str = ""
+    wandb_project: str = ""
 
     def __post_init__(self) -> None:
         at_least(1, "log", self, "every")
+        if self.wandb not in ("", "offline", "online"):
+            raise UserError(f"log.wandb is {self.wandb!r}", fix="use offline or online, or leave it out")

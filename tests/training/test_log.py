@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import Diverged
+from jaxenc.progress import Bar
 from jaxenc.training import log as logs
 from jaxenc.training.log import Log
 from jaxenc.training.record import Silent
@@ -42,7 +43,7 @@ def report(step: int, bad: int = 0) -> dict[str, Any]:
 
 
 def log_of(recorder: Rows, every: int, steps: int, stop_after_bad: int = 3) -> Log:
-    log = Log(recorder, LogConfig(every=every), steps, stop_after_bad)
+    log = Log(recorder, LogConfig(every=every), steps, stop_after_bad, Bar("training"))
     log.begin(tiny.phase(8), tiny.objective(), tiny.mesh("dp", 1))
     return log
 

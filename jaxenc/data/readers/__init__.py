@@ -23,7 +23,8 @@ def documents(sources: Sequence[Source], reading: Reading, counts: Counts) -> It
 
 
 def watched(sources: Sequence[Source], reading: Reading, counts: Counts, what: str) -> Iterator[Document]:
-    """As `documents`, with a progress line on stderr every five seconds: `what`, how much has been read and how long the rest takes."""
+    """As `documents`, with a bar or a progress line on stderr every five seconds: `what`, how much has been read and how long the rest
+    takes."""
     progress = progress_of(sources)
     return reported(_documents(sources, reading, counts, progress), what, progress)
 

@@ -1,10 +1,11 @@
-"""Progress lines on stderr: how much of the input has been read."""
+"""How much of the input has been read: a bar on a terminal, else lines on stderr."""
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 
 from jaxenc.data.readers.document import Document
+from jaxenc.progress import BYTES, Bars
 
 EVERY = 5.0  # seconds between two lines
 
@@ -30,21 +31,28 @@ class Progress:
 
 
 def reported(found: Iterable[Document], what: str, progress: Progress) -> Iterator[Document]:
-    """`found` unchanged; every EVERY seconds a line on stderr says how much has been read, how fast and, if sizes are known, how long the
-    rest takes at that speed."""
+    """`found` unchanged. A bar, or a line on stderr every EVERY seconds, says how much has been read, how fast and, if sizes are known, how
+    long the rest takes at that speed."""
     characters, started = 0, time.monotonic()
     last = started
-    for document in found:
-        yield document
-        characters += sum(map(len, document.lines))
-        now = time.monotonic()
-        if now - last > EVERY:
-            last = now
-            print(f"{what}: {_line(characters, now - started, progress.done, progress.total)}", file=sys.stderr)
+    with Bars().shown(what, progress.total, BYTES) as bar:
+        for document in found:
+            yield document
+            characters += sum(map(len, document.lines))
+            now = time.monotonic()
+            bar.at(progress.done)
+            bar.hint = _speed(characters, now - started)
+            if now - last > EVERY and not bar.drawn:
+                last = now
+                print(f"{what}: {_line(characters, now - started, progress.done, progress.total)}", file=sys.stderr)
+
+
+def _speed(characters: int, seconds: float) -> str:
+    return f"{characters / 1e6:,.1f} M characters read, {characters / 1e6 / max(seconds, 1e-9):,.1f} M a second"
 
 
 def _line(characters: int, seconds: float, done: int, total: int) -> str:
-    speed = f"{characters / 1e6:,.1f} M characters read, {characters / 1e6 / seconds:,.1f} M a second"
+    speed = _speed(characters, seconds)
     if not 0 < done < total:
         return speed
     left = seconds * (total - done) / done

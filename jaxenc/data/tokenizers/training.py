@@ -14,6 +14,7 @@ from pathlib import Path
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.workers import GUARD, check_workers
 from jaxenc.errors import UserError
+from jaxenc.progress import Bars
 
 Train = Callable[[Iterable[str]], Tokenizer]
 
@@ -91,9 +92,11 @@ def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
 def _answer(answers: Connection) -> Exception | None:
     """The error of the process, None if it succeeded. Raises EOFError when it dies without an answer."""
     started = time.monotonic()
-    while not answers.poll(EVERY):
-        print(f"tokenizer: all is read; choosing pieces for {time.monotonic() - started:,.0f} s", file=sys.stderr)
-    return answers.recv()
+    with Bars().shown("tokenizer: choosing pieces") as bar:
+        while not answers.poll(EVERY):
+            if not bar.drawn:
+                print(f"tokenizer: all is read; choosing pieces for {time.monotonic() - started:,.0f} s", file=sys.stderr)
+        return answers.recv()
 
 
 def _train(train: Train, source: Connection, reply: Connection, folder: Path, workers: int, parent: int) -> None:
