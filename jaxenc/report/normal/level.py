@@ -10,10 +10,10 @@ from jaxenc.report.normal.reference import BEYOND, Reference
 # A healthy run may take longer than the reference: a larger model, smaller or larger batches, another text. So it is compared with where
 # the reference was after a third of its tokens.
 SLOWER = 3.0
-BELOW = 0.15  # positions under that: evaluations of tiny runs scatter by 0.05
+SHARE = 0.5  # of that position
+SCATTER = 0.03  # positions: of the evaluations of tiny runs
 AFTER_WARMUP = 2.0  # times the warm-up, during which any run may stay on the plateau
 STANDS_STILL = 0.1  # positions gained in the last third of the steps: on their way out the references gain 0.3 and more
-FAR_BEHIND = 0.5  # times the position of the reference
 # In positions. The references end at 2.1 or less; BERT-base on Wikipedia, with about 1.5 nats, at about 2.8 (google-research/bert#968:
 # under 2 nats from 30,000 steps on). Text that repeats gets lower, and so does a label that the input shows.
 LOWEST = 4.0
@@ -44,7 +44,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
 
     Every masked model stays there for a while (google-research/bert#746, NVIDIA/Megatron-LM#29, codertimo/BERT-pytorch#49: about 7 nats),
     through the warm-up and for a time after it. It is a warning when the warm-up is long over, the last third of the steps brought less
-    than STANDS_STILL, and the reference was further by BELOW after a third of the tokens; without a reference, when the run has ended.
+    than STANDS_STILL, and the reference had twice its position after a third of the tokens; without a reference, when the run has ended.
     """
     loss, counts = run.loss, run.text.counts
     if not counts or not len(loss) or run.step < AFTER_WARMUP * run.warm:
@@ -53,7 +53,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
     if own > BEYOND or _gained(run) > STANDS_STILL:
         return
     theirs = reference.at(run.tokens(run.step) / SLOWER) if reference else BEYOND if run.step >= run.steps else math.nan
-    if own < theirs - BELOW:  # never of NaN
+    if own < SHARE * theirs - SCATTER:  # never of NaN
         beside = f"unigram counts give {counts['unigram']:.2f}, with the left neighbour {counts['left']:.2f}"
         normal = f"; {reference.recipe} was further after a third of the tokens" if reference else ""
         what = f"{run.named} is {loss.last:.2f} after {run.tokens(run.step) / 1e6:,.1f} M tokens and hardly falls: {beside}{normal}"
@@ -67,7 +67,7 @@ def behind(run: History, reference: Reference | None) -> Iterator[Finding]:
     if not reference or not counts or not len(loss) or run.step < max(AFTER_WARMUP * run.warm, run.steps / 2):
         return
     own, theirs = position(loss.last, counts, run.kind), reference.at(run.tokens(run.step) / SLOWER)
-    if BEYOND < own < FAR_BEHIND * theirs:
+    if BEYOND < own < SHARE * theirs:
         what = f"position {own:.2f}, and {reference.recipe} was at {theirs:.2f} after a third of the tokens"
         fix = f"raise optim.lr ({run.phase.lr:g}, the reference {reference.lr:g}), or use smaller batches"
         yield Finding(WARNING, "slow", what, fix)

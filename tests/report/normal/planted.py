@@ -33,11 +33,11 @@ class Case:
     small: bool = False
 
 
-NANO = {"model.width": 64, "model.feed_forward": 128, "train.batch": 64, "eval.every": 50, "eval.rows": 256, "log.every": 10}
-BERT = {**NANO, "train.steps": 400, "train.seed": 11}
-ELECTRA = {"train.steps": 300, "train.seed": 12, "eval.every": 50, "eval.rows": 256, "log.every": 10}
-XLNET = {**NANO, "train.steps": 400, "train.seed": 13}
-ELMO = {"train.steps": 300, "train.seed": 14, "eval.every": 50, "eval.rows": 256, "log.every": 10}
+NANO = {"model.width": 64, "model.feed_forward": 128, "train.batch": 32, "eval.every": 30, "eval.rows": 128, "log.every": 5}
+BERT = {**NANO, "train.steps": 300, "train.seed": 11}
+ELECTRA = {"train.steps": 300, "train.seed": 12, "eval.every": 30, "eval.rows": 256, "log.every": 5}
+XLNET = {**NANO, "train.steps": 300, "train.seed": 13}
+ELMO = {"train.steps": 200, "train.batch": 32, "train.seed": 14, "eval.every": 25, "eval.rows": 128, "log.every": 5}
 
 HEALTHY = {
     "bert": Case("bert/tiny", BERT),
@@ -46,13 +46,13 @@ HEALTHY = {
     "elmo": Case("elmo/tiny", ELMO, "words"),
 }
 PLANTED = {
-    "plateau": Case("bert/tiny", {**BERT, "model.init_scale": 0.25, "train.batch": 256, "train.steps": 600}),
-    "divergence": Case("bert/tiny", {**BERT, "optim.lr": 1.0, "optim.warmup": 400, "optim.clip": 0}),
+    "plateau": Case("electra/tiny", {**ELECTRA, "optim.lr": 4e-3, "model.init_scale": 0.3}),
+    "divergence": Case("bert/tiny", {**BERT, "optim.lr": 1.0, "optim.warmup": 300, "optim.clip": 0}),
     "generator_too_strong": Case(
         "electra/tiny", {**ELECTRA, "model.generator_width": 256, "model.generator_feed_forward": 512, "model.width": 32, "model.layers": 1}
     ),
-    "masking_rate_off": Case("bert/tiny", {**BERT, "objective.max_predictions": 1, "train.steps": 200}),
-    "masking_rate_80": Case("bert/tiny", {**BERT, "objective.rate": 0.8, "train.steps": 200}),
+    "masking_rate_off": Case("bert/tiny", {**BERT, "objective.max_predictions": 1, "train.steps": 100}),
+    "masking_rate_80": Case("bert/tiny", {**BERT, "objective.rate": 0.8, "train.steps": 100}),
     "learning_rate_too_high": Case("bert/tiny", {**BERT, "optim.lr": 0.2, "optim.warmup": 10}),
     "learning_rate_too_low": Case("bert/tiny", {**BERT, "optim.lr": 2e-5}),
     "data_repeated": Case("bert/tiny", BERT, small=True),
