@@ -9,7 +9,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time
 from jaxenc.findings import OK, PROBLEM, WARNING, Finding
-from jaxenc.report.normal import detection, level, masks, repeats, speed, stability, text
+from jaxenc.report.normal import detection, level, masks, rates, repeats, speed, stability, text
 from jaxenc.report.normal.history import LOSSES, History
 from jaxenc.report.normal.reference import Reference, nearest, references
 from jaxenc.report.normal.text import Text
@@ -46,12 +46,12 @@ def judge(run: History, known: Sequence[Reference]) -> tuple[Finding, ...]:
     if rows < FEW:
         return (Finding(OK, "training", f"{rows} rows of training numbers up to step {run.step:,}: too few to judge"),)
     reference = nearest(run, known)
-    unstable = [*stability.divergence(run), *stability.rate_too_high(run)]
+    unstable = [*stability.divergence(run), *rates.too_high(run, reference)]
     broken = any(one.level == PROBLEM for one in unstable)
     return (
         *level.stands(run, reference),
         *unstable,
-        *stability.rate_too_low(run),
+        *rates.too_low(run, reference),
         # What follows from a loss that diverges is no finding of its own.
         *(() if unstable else level.plateau(run, reference)),
         *(() if unstable else level.behind(run, reference)),

@@ -1,4 +1,4 @@
-"""Whether the generator and the discriminator of replaced tokens (ELECTRA) suit each other."""
+"""Whether the generator and the discriminator of replaced tokens (Clark et al. 2020) suit each other."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from jaxenc.report.normal.history import History
 from jaxenc.report.normal.reference import Reference, size
 
 # Generators of a quarter to half of the discriminator's size work best (Clark et al. 2020, section 3.2 and figure 3); one of its size is
-# worse, and the published ELECTRA-small has one. Size is layers times width squared: half the width is a quarter of it.
+# worse, and the published small model has one. Size is layers times width squared: half the width is a quarter of it.
 LARGEST = 1.0
 # The share of the masked tokens that end up replaced is 1 minus the share that the generator draws right. A healthy run has 0.45 to 0.95
 # (google-research/electra#49: about 6 % of the tokens at 15 % masked); below this the discriminator has too few examples.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.findings import OK, PROBLEM, WARNING, Finding
-from jaxenc.report.normal import detection, level, masks, repeats, speed, stability
+from jaxenc.report.normal import detection, level, masks, rates, repeats, speed, stability
 from jaxenc.report.normal.comments import judge
 from jaxenc.report.normal.history import History
 from jaxenc.report.normal.text import Text
@@ -68,7 +68,7 @@ def test_a_loss_that_rises_for_good_is_a_problem_and_a_single_spike_is_not() -> 
     assert [(one.level, one.check) for one in found] == [(PROBLEM, "divergence")]
     assert "was 5.20 at step 300 and is 6.60 now" in found[0].what  # medians of five rows: those of steps 280 and 380
     spike = lambda step: 9.0 if step == 350 else falling(step)
-    assert not [*stability.divergence(history(spike))] and not [*stability.rate_too_high(history(spike))]
+    assert not [*stability.divergence(history(spike))] and not [*rates.too_high(history(spike), None)]
 
 
 def test_a_noisy_loss_that_stands_still_has_not_diverged() -> None:
@@ -93,16 +93,35 @@ def test_losses_that_are_not_finite_are_left_out() -> None:
 
 def test_a_loss_above_its_start_and_one_that_keeps_jumping() -> None:
     above = lambda step: 8.0 if step == 1 else 8.5
-    assert [(one.level, one.check) for one in stability.rate_too_high(history(above))] == [(PROBLEM, "learning rate too high")]
+    assert [(one.level, one.check) for one in rates.too_high(history(above), None)] == [(PROBLEM, "learning rate too high")]
     jumps = lambda step: falling(step) + 2.0 * (step % 100 == 0 and step > 0)
-    assert [(one.level, one.check) for one in stability.rate_too_high(history(jumps))] == [(WARNING, "learning rate too high")]
+    assert [(one.level, one.check) for one in rates.too_high(history(jumps), None)] == [(WARNING, "learning rate too high")]
     early = lambda step: falling(step) + 2.0 * (step in (10, 20, 30, 40))  # while the rate rises
-    assert not [*stability.rate_too_high(history(early))]
+    assert not [*rates.too_high(history(early), None)]
 
 
 def test_a_warm_up_as_long_as_the_run() -> None:
-    assert names(stability.rate_too_low(history(falling, warmup=STEPS))) == ["learning rate too low"]
-    assert not [*stability.rate_too_low(history(falling, warmup=STEPS - 1))]
+    assert names(rates.too_low(history(falling, warmup=STEPS), None)) == ["learning rate too low"]
+    assert not [*rates.too_low(history(falling, warmup=STEPS - 1), None)]
+
+
+def test_a_loss_that_settles_above_word_frequencies() -> None:
+    """With a rate of 1e-3, and a reference of 1e-3 or 1e-4."""
+    above = lambda step: max(9.0 - step / 10, 7.1)
+    low = reference(lr=1e-4)
+    assert names(rates.too_high(history(above, above), low)) == ["learning rate too high"]
+    assert not [*rates.too_high(history(above, above), reference())] and not [*rates.too_high(history(above, above), None)]
+    assert not [*rates.too_high(history(above, lambda step: 7.03), low)]
+    jumped = lambda step: above(step) + 1.5 * (step == 100)
+    assert names(rates.too_high(history(jumped, above), reference())) == ["learning rate too high"]
+
+
+def test_a_loss_that_is_on_its_way_to_word_frequencies_when_the_reference_was_below_them() -> None:
+    slow = lambda step: 9.0 - step / 400
+    assert names(rates.too_low(history(slow, slow), reference())) == ["learning rate too low"]
+    assert not [*rates.too_high(history(slow, slow), reference(lr=1e-5))]
+    assert not [*rates.too_low(history(slow, slow), reference(tokens_per_step=5 * BATCH * LENGTH))]
+    assert not [*rates.too_low(history(falling, falling), reference())]
 
 
 @pytest.mark.parametrize(

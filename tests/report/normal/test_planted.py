@@ -22,7 +22,7 @@ NAMED = {
     "masking_rate_off": ("masking rate", set()),
     "masking_rate_80": ("masking rate", set()),
     "learning_rate_too_high": ("learning rate too high", {"divergence"}),
-    "learning_rate_too_low": ("plateau", set()),
+    "learning_rate_too_low": ("learning rate too low", set()),
     "data_repeated": ("data repeated", set()),
 }
 
