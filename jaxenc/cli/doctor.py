@@ -10,13 +10,15 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import BAD_INPUT, report_error
 from jaxenc.doctor import cache, devices, hosts, roll_call
 from jaxenc.doctor.examine import Request, examine
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.processes import barriers, cluster, connection
+
+OF_WORKDIR = "of the run to come: can all processes write there, and is there room; of one that trained: is its loss normal"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workdir", default="", metavar="DIR", help="of the run to come: can all processes write there, and is there room")
+    parser.add_argument("--workdir", default="", metavar="DIR", help=OF_WORKDIR)
     parser.add_argument("--data", default="", metavar="DIR", help="folder of `jaxenc data` (default: that of --config, if it names one)")
     parser.add_argument("--config", default="", metavar="RECIPE", help=f"tells what a checkpoint takes; {cli_config.HELP}")
     parser.add_argument("--verify", action="store_true", help="compare the checksums of the data's files too, not their sizes alone")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import jax
 
-from jaxenc.doctor.findings import OK, WARNING, Finding, processes
 from jaxenc.doctor.probe import Probe
+from jaxenc.findings import OK, WARNING, Finding, processes
 from jaxenc.processes.compiled import FOLDER, SIZE
 from jaxenc.storage import is_url
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, processes
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding, processes
 from jaxenc.processes import barriers
 
 CHECK = "clock"

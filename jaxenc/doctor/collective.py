@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxenc.doctor.findings import OK, PROBLEM, Finding
+from jaxenc.findings import OK, PROBLEM, Finding
 
 CHECK = "all-reduce"
 SIZE = 1 << 20  # int32 values of each device

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxenc.data import manifest, tokenizers
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value, listed, processes
 from jaxenc.errors import UserError
 from jaxenc.files import sha256
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding, by_value, listed, processes
 from jaxenc.storage import is_url
 
 AGAIN = "copy them from where the data was built, or build the data again"

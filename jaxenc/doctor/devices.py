@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from jaxenc.doctor.accelerators import Present, present
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value, processes
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding, by_value, processes
 
 CHECK = "devices"
 PLATFORMS = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")

@@ -4,18 +4,21 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 
 from jaxenc.data import mixture
 from jaxenc.doctor import cache, clock, collective, data, devices, versions, workdir
-from jaxenc.doctor.findings import PROBLEM, Finding
 from jaxenc.doctor.probe import VISIBLE_WITHIN, Probe, probe
 from jaxenc.errors import UserError
-from jaxenc.processes.barriers import gathered
+from jaxenc.findings import PROBLEM, WARNING, Finding
+from jaxenc.processes.barriers import from_primary, gathered
+from jaxenc.report.normal.comments import comments
 from jaxenc.training.run import Run
 
 VERIFYING = 4 * 3600  # seconds that a process waits for one that reads all bytes of the data
+COUNTING = 600  # and for one that counts tokens
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +49,7 @@ def examine(request: Request) -> Iterator[Finding]:
     yield from clock.judge(gathered("doctor clocks", clock.gather(request.clock, request.seconds), request.seconds))
     if request.workdir:
         yield from _workdir(request)
+        yield from _training(request)
     yield from _data(request)
     yield from _cache(request)
     own = dataclasses.asdict(collective.check(request.seconds))
@@ -65,6 +69,18 @@ def _workdir(request: Request) -> Iterator[Finding]:
         except UserError as error:
             yield Finding(PROBLEM, "config", str(error))
     yield from workdir.judge(request.workdir, probes, needed, kept)
+
+
+def _training(request: Request) -> Iterator[Finding]:
+    """Comments on a run that has trained in the work directory, by process 0."""
+
+    def own() -> list[dict[str, Any]]:
+        try:
+            return [dataclasses.asdict(one) for one in comments(request.workdir)]
+        except UserError as error:
+            return [dataclasses.asdict(Finding(WARNING, "training", f"not judged: {error}"))]
+
+    yield from (Finding(**one) for one in from_primary("doctor training", own, max(COUNTING, request.seconds)))
 
 
 def _data(request: Request) -> Iterator[Finding]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from jaxenc.doctor.findings import PROBLEM, Finding, listed
 from jaxenc.errors import UserError
+from jaxenc.findings import PROBLEM, Finding, listed
 from jaxenc.processes import addresses
 from jaxenc.processes.cluster import COORDINATOR, Cluster
 

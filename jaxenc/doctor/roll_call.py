@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from jaxenc.doctor import hosts
-from jaxenc.doctor.findings import OK, PROBLEM, Finding, processes
+from jaxenc.findings import OK, PROBLEM, Finding, processes
 from jaxenc.processes import addresses
 from jaxenc.processes.cluster import COORDINATOR, PROCESSES, Cluster
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding, by_value
 from jaxenc.processes.versions import source
 
 CHECK = "versions"

@@ -7,9 +7,9 @@ import jax
 
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, listed, processes
 from jaxenc.doctor.probe import Probe
 from jaxenc.families import MODELS
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding, listed, processes
 from jaxenc.sharding import mesh as meshes
 from jaxenc.storage import is_url
 from jaxenc.training import teacher as teachers

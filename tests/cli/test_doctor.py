@@ -1,5 +1,6 @@
 """`jaxenc doctor` in one process: its lines and its exit code."""
 
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from jaxenc.cli.main import main
 from tests.faults.disk import disk, needs_root
+from tests.report.normal.test_planted import RUNS
 
 
 @pytest.fixture
@@ -38,6 +40,17 @@ def test_a_healthy_machine_has_no_problem(data: Path, tmp_path: Path, doctor: Ca
     assert checks == ["processes", "versions", "devices", "workdir", "workdir", "data", "compilation", "all-reduce"]
     assert lines[-1].startswith("no problems, ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name, code, line", [("divergence", 2, "problem  divergence: "), ("bert", 0, "ok       training: mlm_loss ")])
+def test_a_run_that_has_trained_is_commented_on(name: str, code: int, line: str, tmp_path: Path, doctor: Callable) -> None:
+    """Beside the other checks, and a run that has diverged stops a script that would resume it."""
+    shutil.copytree(RUNS / name, tmp_path / name)
+    before = sorted(path.name for path in (tmp_path / name).iterdir())
+    got, lines = doctor("--workdir", tmp_path / name)
+    assert got == code and [one for one in lines if one.startswith(line)]
+    assert [one for one in lines if one.startswith("ok       all-reduce")]
+    assert sorted(path.name for path in (tmp_path / name).iterdir()) == before
 
 
 def test_one_that_waits_for_nobody_says_who_is_missing(one_of_two: None, doctor: Callable) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from jaxenc.doctor import cache
 from jaxenc.doctor.cache import Cache
-from jaxenc.doctor.findings import OK, WARNING
 from jaxenc.doctor.probe import Probe
+from jaxenc.findings import OK, WARNING
 from jaxenc.processes.compiled import FOLDER, SIZE
 
 GOOD, SEEN = Cache("a", "/cache", 2 * 10**9, 10**6, 3, 0, False), Probe("/cache", "", True, 1)

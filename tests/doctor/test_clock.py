@@ -5,7 +5,7 @@ import time
 import pytest
 
 from jaxenc.doctor import clock
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING
+from jaxenc.findings import OK, PROBLEM, WARNING
 
 
 def test_a_process_alone_has_no_other_clock() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxenc.doctor import collective
-from jaxenc.doctor.findings import OK, PROBLEM
+from jaxenc.findings import OK, PROBLEM
 
 
 def test_the_sum_over_all_devices_is_exact_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:

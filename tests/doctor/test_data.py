@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.doctor import data as doctor
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from tests.training.conftest import make_data
 
 

@@ -10,7 +10,7 @@ import pytest
 from jaxenc.doctor import devices
 from jaxenc.doctor.accelerators import Present
 from jaxenc.doctor.devices import Devices
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from tests.doctor.test_accelerators import H200, V5E, machine
 
 NONE = Present(0, 0, 0, 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from jaxenc.doctor import hosts
-from jaxenc.doctor.findings import PROBLEM
+from jaxenc.findings import PROBLEM
 from jaxenc.processes.cluster import Cluster, from_environment
 
 

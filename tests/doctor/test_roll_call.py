@@ -4,8 +4,8 @@ import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-from jaxenc.doctor.findings import OK, PROBLEM, Finding
 from jaxenc.doctor.roll_call import Call, call, judge
+from jaxenc.findings import OK, PROBLEM, Finding
 from jaxenc.processes.cluster import Cluster
 
 LONG, SHORT = 30, 0.3

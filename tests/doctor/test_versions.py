@@ -5,7 +5,7 @@ from importlib import metadata
 import pytest
 
 from jaxenc.doctor import versions
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING
+from jaxenc.findings import OK, PROBLEM, WARNING
 from jaxenc.processes.versions import source
 
 

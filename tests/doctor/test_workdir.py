@@ -9,8 +9,8 @@ import pytest
 
 from jaxenc.doctor import probe as probes
 from jaxenc.doctor import workdir
-from jaxenc.doctor.findings import OK, PROBLEM, WARNING
 from jaxenc.doctor.probe import Probe, probe
+from jaxenc.findings import OK, PROBLEM, WARNING
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 from tests import tiny

@@ -20,7 +20,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 
 # Each layer imports only from itself and from those before it.
 LAYERS = (
-    ("errors", "config", "fields", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
+    ("errors", "config", "fields", "findings", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
     ("storage", "progress"),
     ("processes",), ("hlo",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("report",), ("bench",), ("doctor",), ("cli",),

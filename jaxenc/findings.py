@@ -1,4 +1,4 @@
-"""What a check found: one line."""
+"""What a check of `jaxenc doctor` found: one line."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence

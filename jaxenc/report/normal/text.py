@@ -1,0 +1,65 @@
+"""What the text of a run says of its losses: what counting predicts, how much text there is, and how much of it is there twice."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxenc.data import baselines
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.store import Shards, open_split
+from jaxenc.errors import UserError
+from jaxenc.storage import is_url
+
+MOST_TOKENS = 5_000_000  # of each split whose sentences are compared: 0.3 GB and seconds
+SHORTEST = 8  # tokens of a sentence that is compared: shorter ones repeat in any text
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, for mixing bits (Knuth, The Art of Computer Programming 3, 6.4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """counts: {count baseline: nats a token} (`data.baselines`), {} where they are unknown; tokens: of the training split, 0 = unknown.
+    repeated: share of the training tokens in sentences that occurred before. known: share of the held-out tokens in sentences of the
+    training split. missing: why nothing is known, '' where something is."""
+
+    counts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    tokens: int = 0
+    repeated: float = 0.0
+    known: float = 0.0
+    missing: str = ""
+
+
+def read(data: DataConfig) -> Text:
+    """The facts of a run's data folder. Reads up to 20 million tokens of it. A folder that is gone, at a URL or one of several is a reason
+    and no error."""
+    if data.mixture:
+        return Text(missing=f"data.mixture names {len(data.mixture)} folders, and counts are of one")
+    if not data.path or is_url(data.path):
+        return Text(missing=f"data.path is {data.path}, which is not read here" if data.path else "the run has no data folder")
+    counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
+    try:
+        counts = counted(data.path)
+        train, held_out = (open_split(data.path, split) for split in ("train", "held_out"))
+    except UserError as error:
+        return Text(missing=str(error))
+    ours, lengths = _sentences(train)
+    theirs, held_lengths = _sentences(held_out)
+    distinct, first = np.unique(ours, return_index=True)
+    again = lengths.sum() - lengths[first].sum()
+    known = held_lengths[np.isin(theirs, distinct)].sum()
+    return Text(counts, len(train.tokens), float(again / max(lengths.sum(), 1)), float(known / max(held_lengths.sum(), 1)))
+
+
+def _sentences(shards: Shards) -> tuple[np.ndarray, np.ndarray]:
+    """(a hash uint64, the number of tokens) of each sentence of SHORTEST tokens or more, from the front of a split."""
+    within = int(shards.sentences.search(np.array([MOST_TOKENS]), "right")[0])
+    borders = shards.sentences.take(np.arange(max(min(within, len(shards.sentences)), 2)))
+    borders = borders[np.append(True, np.diff(borders) > 0)]
+    lengths = np.diff(borders)
+    tokens = shards.tokens.take(np.arange(borders[-1])).astype(np.uint64)
+    place = np.arange(len(tokens), dtype=np.uint64) - np.repeat(borders[:-1], lengths).astype(np.uint64)
+    mixed = (tokens + np.uint64(1)) * FACTOR + place * (FACTOR >> np.uint64(1) | np.uint64(1))
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * FACTOR
+    hashes = np.add.reduceat(mixed ^ (mixed >> np.uint64(32)), borders[:-1]) if len(lengths) else mixed[:0]
+    long = lengths >= SHORTEST
+    return hashes[long], lengths[long]
