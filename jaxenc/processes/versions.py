@@ -9,11 +9,12 @@ import jaxenc
 
 def installed() -> dict[str, str]:
     """{"jaxenc": version (checksum of its source), "jax", "jaxlib": version}. Two checkouts of one version can differ, hence the
-    checksum."""
-    return {
-        "jaxenc": f"{metadata.version('jaxenc')} (source {source()})",
-        **{name: metadata.version(name) for name in ("jax", "jaxlib")},
-    }
+    checksum. jaxenc's version is `not installed` where it is found on the path only."""
+    try:
+        own = metadata.version("jaxenc")
+    except metadata.PackageNotFoundError:
+        own = "not installed"
+    return {"jaxenc": f"{own} (source {source()})", **{name: metadata.version(name) for name in ("jax", "jaxlib")}}
 
 
 def source() -> str:

@@ -38,3 +38,16 @@ def test_one_changed_line_or_name_is_another_source(change: str, copied: Path) -
         file.rename(file.with_name("version.py"))
     after = versions.installed()
     assert after.pop("jaxenc") != before.pop("jaxenc") and after == before
+
+
+def test_a_source_that_is_not_installed_has_a_checksum_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by PYTHONPATH, for instance."""
+    here = versions.installed()
+
+    def version(name: str) -> str:
+        if name == "jaxenc":
+            raise metadata.PackageNotFoundError(name)
+        return here[name]
+
+    monkeypatch.setattr(versions.metadata, "version", version)
+    assert versions.installed() == here | {"jaxenc": f"not installed (source {versions.source()})"}
