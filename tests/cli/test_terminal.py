@@ -156,3 +156,25 @@ def test_wrong_steps_to_trace_are_refused(steps: str, words: str, ran: Ran, tmp_
 def test_steps_to_trace_are_counted_from_where_a_run_resumes(ran: Ran, fails: Callable[..., str]) -> None:
     said = fails(*command(ran.data, ran.workdir, 9, "--profile-steps", "7:8"))
     assert "the run takes steps 7 to 9, and compiles before the first; name steps of 8 to 9" in said
+
+
+@pytest.mark.parametrize(
+    "words, shown",
+    [
+        ("tokenizer --input {text} --vocab-size 150 --out {new}", "tokenizer"),
+        ("data --input {text} --tokenizer {made}/tokenizer --out {new}", "data"),
+        ("evaluate --workdir {run}", "evaluation"),
+        ("embed --model {run} --input {lines} --raw --out {new}.npz --layers top", "embed"),
+        ("export --model {run} --out {new}", "writing "),
+    ],
+)
+def test_r26_other_long_commands_show_themselves(words: str, shown: str, ran: Ran, tmp_path: Path) -> None:
+    """And leave no bar behind. Those that end within a second draw nothing, which the fixture switches off."""
+    lines = tmp_path / "lines.txt"
+    lines.write_text("ba de\n" * 3)
+    made = ran.data.parent
+    places = {"text": made / "text.txt", "made": made, "run": ran.workdir, "lines": lines, "new": tmp_path / "new"}
+    with terminal() as written:
+        assert main(words.format(**places).split()) == 0
+    assert shown in written() and CONTROL in written()
+    assert not any("━" in line or "─" in line for line in kept(written()))
