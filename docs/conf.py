@@ -1,5 +1,8 @@
 """Sphinx builds these pages: `bash docs/build.sh`."""
 
+import re
+from typing import Any
+
 project = "jaxenc"
 html_title = "jaxenc"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
@@ -11,5 +14,32 @@ myst_heading_anchors = 3
 default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 # Lines in code blocks start a command or show output: no language to colour.
 highlight_language = "none"
+# The prompt of a command is not copied, nor is what the command printed.
+copybutton_prompt_text = "$ "
+
+
+def fields_as_a_list(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Shows the lines `name: meaning` in the docstring of a class of settings (`jaxenc/fields.py`) as a list."""
+    if not isinstance(obj, type):
+        return
+    entry = re.compile(r"([a-z]\w*(?:, [a-z]\w*)*): (.*)")
+    shown: list[str] = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        match = entry.match(line)
+        # An entry ends with its line or goes on indented; a sentence that begins like one goes on at the margin.
+        if match and (not after or after.startswith(" ") or entry.match(after)):
+            if shown and shown[-1] and not re.match(r":|\s", shown[-1]):
+                shown.append("")
+            line = f":{match[1]}: {match[2]}"
+        elif line and line[0] != " " and shown and re.match(r":|\s", shown[-1]):
+            shown.append("")
+        shown.append(line)
+    lines[:] = shown
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls it."""
+    app.connect("autodoc-process-docstring", fields_as_a_list)
