@@ -1,6 +1,7 @@
 """Command lines of the pages against the parser of `jaxenc` and the settings of its recipes; nothing is run."""
 
 import argparse
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,11 +57,12 @@ def fields_of_task(name: str, overrides: Sequence[str]) -> tuning.FineTune:
     return task_recipe.changed(tune, cli_config.parsed(tune, overrides, task_recipe.KINDS))
 
 
-def all_fields() -> set[str]:
+@functools.cache
+def all_fields() -> frozenset[str]:
     """The dotted path of every field of a run or of fine-tuning, of every kind of model, objective and task."""
-    found = set(_paths(Run(), tables(MODELS)))
+    found = _paths(Run(), tables(MODELS))
     tune = task_recipe.from_dict(cli_config.read("tasks/text"))
-    return found | set(_paths(tune, task_recipe.KINDS))
+    return frozenset(found | _paths(tune, task_recipe.KINDS))
 
 
 def _paths(whole: Any, kinds: Mapping[str, Mapping[str, type]]) -> set[str]:
@@ -71,14 +73,18 @@ def _paths(whole: Any, kinds: Mapping[str, Mapping[str, type]]) -> set[str]:
     return paths
 
 
-def all_options() -> set[str]:
-    """The options of every command."""
-    found = set()
-    for name in main.COMMANDS:
-        commands = next(action for action in main._parser([name])._actions if isinstance(action, argparse._SubParsersAction))
-        parsers = [commands.choices[name]]
-        for parser in parsers:
-            found |= {option for action in parser._actions for option in action.option_strings}
-            below = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-            parsers += [one for action in below for one in action.choices.values()]
+def options_of(command: str) -> set[str]:
+    """The options of a command, those of its own commands included."""
+    commands = next(action for action in main._parser([command])._actions if isinstance(action, argparse._SubParsersAction))
+    found, parsers = set(), [commands.choices[command]]
+    for parser in parsers:
+        found |= {option for action in parser._actions for option in action.option_strings}
+        below = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        parsers += [one for action in below for one in action.choices.values()]
     return found
+
+
+@functools.cache
+def all_options() -> frozenset[str]:
+    """The options of every command."""
+    return frozenset({main.DEBUG}).union(*map(options_of, main.COMMANDS))

@@ -14,7 +14,9 @@ from jaxenc.training.run import Run
 from tests.docs.blocks import ROOT
 
 NAMED = {
-    name for page in (ROOT / "docs").glob("reference*.md") for name in re.findall(r"^\.\. auto\w+:: (jaxenc[\w.]+)$", page.read_text(), re.M)
+    name
+    for page in (ROOT / "docs").glob("reference*.md")
+    for name in re.findall(r"^\.\. auto\w+:: (jaxenc[\w.]+)$", page.read_text(), re.M)
 }
 
 
