@@ -8,6 +8,8 @@ html_title = "jaxenc"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["style.css"]
 # A heading is a target: [rows](building_data.md#rows).
 myst_heading_anchors = 3
 # In our docstrings single backticks mark code.
@@ -25,12 +27,12 @@ def fields_as_a_list(app: Any, what: str, name: str, obj: Any, options: Any, lin
     """Shows the lines `name: meaning` in the docstring of a class of settings (`jaxenc/fields.py`) as a list."""
     if not isinstance(obj, type):
         return
-    entry = re.compile(r"([a-z]\w*(?:, [a-z]\w*)*): (.*)")
+    entry, another = re.compile(r"([a-z]\w*(?:, [a-z]\w*)*): (.*)"), re.compile(r"[.;] [a-z]\w*(, [a-z]\w*)*: ")
     shown: list[str] = []
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         match = entry.match(line)
-        # An entry ends with its line or goes on indented; a sentence that begins like one goes on at the margin.
-        if match and (not after or after.startswith(" ") or entry.match(after)):
+        # An entry ends with its line or goes on indented; a sentence that begins like one goes on at the margin, or in the same line.
+        if match and not another.search(line) and (not after or after.startswith(" ") or entry.match(after)):
             if shown and shown[-1] and not re.match(r":|\s", shown[-1]):
                 shown.append("")
             line = f":{match[1]}: {match[2]}"

@@ -45,8 +45,9 @@ def of_jaxenc(words: Sequence[str]) -> Iterator[list[str]]:
         return
     if words[0] == "bash":
         assert (ROOT / words[1]).is_file(), f"no script {words[1]}"
-    elif "pip" in words[:3]:
-        extras = re.findall(r"\[([\w,]+)\]", " ".join(word for word in words if word.startswith((".[", "jaxenc["))))
+    elif "pip" in [word.rpartition("/")[2] for word in words[:3]]:
+        of_ours = (word for word in words if word.startswith((".[", "jaxenc[")) or "jaxenc-" in word)
+        extras = re.findall(r"\[([\w,]+)\]", " ".join(of_ours))
         assert {name for listed in extras for name in listed.split(",")} <= EXTRAS, words
     elif re.fullmatch(r"(\.venv/bin/)?python[\d.]*", words[0]) and words[1] == "-m":
         assert importlib.util.find_spec(words[2]), f"no module {words[2]}"

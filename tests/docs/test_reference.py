@@ -16,7 +16,7 @@ from tests.docs.blocks import ROOT
 NAMED = {
     name
     for page in (ROOT / "docs").glob("reference*.md")
-    for name in re.findall(r"^\.\. auto\w+:: (jaxenc[\w.]+)$", page.read_text(), re.M)
+    for name in re.findall(r"^\.\. auto\w+:: (jaxenc[\w.]+)(?:\(.*\))?$", page.read_text(), re.M)
 }
 
 
