@@ -33,10 +33,11 @@ def fields_as_a_list(app: Any, what: str, name: str, obj: Any, options: Any, lin
         match = entry.match(line)
         # An entry ends with its line or goes on indented; a sentence that begins like one goes on at the margin, or in the same line.
         if match and not another.search(line) and (not after or after.startswith(" ") or entry.match(after)):
-            if shown and shown[-1] and not re.match(r":|\s", shown[-1]):
+            if shown and shown[-1] and shown[-1][0] != " ":
                 shown.append("")
-            line = f":{match[1]}: {match[2]}"
-        elif line and line[0] != " " and shown and re.match(r":|\s", shown[-1]):
+            shown.append(f"`{match[1]}`")
+            line = f"    {match[2]}"
+        elif line and line[0] != " " and shown and shown[-1].startswith(" "):
             shown.append("")
         shown.append(line)
     lines[:] = shown
