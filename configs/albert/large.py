@@ -2,7 +2,8 @@
 
     jaxenc pretrain --config albert/large --config.data.path=DATA --workdir RUN --config.train.microbatches=64
 
-Published on 64 to 512 Cloud TPU v3 chips. Not yet run here.
+Published on 64 to 512 Cloud TPU v3 chips; after fine-tuning 83.5 on MNLI, 91.7 on SST-2, 90.6 F1 on SQuAD 1.1, dev sets, version 1
+(google-research/albert README.md). Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -2,7 +2,8 @@
 
     jaxenc pretrain --config albert/xlarge --config.data.path=DATA --workdir RUN --config.train.microbatches=64
 
-Published on 64 to 512 Cloud TPU v3 chips. Not yet run here.
+Published on 64 to 512 Cloud TPU v3 chips; after fine-tuning 86.4 on MNLI, 92.4 on SST-2, 92.5 F1 on SQuAD 1.1, dev sets, version 1
+(google-research/albert README.md). Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -2,7 +2,8 @@
 
     jaxenc pretrain --config albert/xxlarge --config.data.path=DATA --workdir RUN --config.train.microbatches=64
 
-Published on 64 to 512 Cloud TPU v3 chips. Not yet run here.
+Published on 64 to 512 Cloud TPU v3 chips; after fine-tuning 90.8 on MNLI, 96.9 on SST-2, 94.8 F1 on SQuAD 1.1, dev sets, version 1,
+which trained 1.5 M steps (google-research/albert README.md). Not yet run here.
 """
 
 from jaxenc.configs import recipe

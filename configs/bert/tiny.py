@@ -4,7 +4,7 @@
 
 Takes three to four minutes on 2 cores. Short rows, large batches, a masking rate of 0.3 and wider initial weights than BERT's 0.02 (0.1
 suits a width of 128) get a model this small past the point where it only knows word frequencies: at 0.02, with rows of 64 and batches of
-32, it was still there after 1.8 M tokens. The README has the numbers it reaches.
+32, it was still there after 1.8 M tokens. docs/quickstart.md has the numbers it reaches.
 """
 
 from jaxenc.configs import recipe

@@ -1,7 +1,7 @@
 """A frozen encoder with a BiLSTM on a learned mix of its layers: ELMo's published use (Peters et al. 2018, sections 3.2 to 3.4), for any
 family. `tasks/frozen:words` gives tags of single words, `tasks/frozen:entities` those of entities, `tasks/frozen:texts` classes of texts.
 
-    jaxenc finetune --config tasks/frozen:words --config.data.train=train.conllu --config.data.dev=dev.conllu
+    jaxenc finetune --config tasks/frozen:words --config.data.train=train.conllu --config.data.dev=dev.conllu \\
         --init-from MODEL --workdir RUNS
 
 Dropout of 0.5 on the features is that of allennlp modules/elmo.py, the penalty of 0.001 on the mix that of section 3.4, and 200 cells are

@@ -1,7 +1,8 @@
 """A tag for each word: named entities and chunks, or parts of speech after a colon, as in tasks/tag:words.
 
     jaxenc finetune --config tasks/tag --config.data.train=train.conll --config.data.dev=dev.conll --init-from MODEL --workdir RUNS
-    jaxenc finetune --config tasks/tag:words --config.data.train=en-train.conllu.gz --config.data.dev=en-dev.conllu ...
+    jaxenc finetune --config tasks/tag:words --config.data.train=en-train.conllu.gz --config.data.dev=en-dev.conllu \\
+        --init-from MODEL --workdir RUNS
 
 A file of columns has a word and its tag a line and a blank line after each sentence (CoNLL, CoNLL-U); records have a list of words and a
 list of tags. Entities are scored by the F1 of whole entities, words by the share of right tags. The hyper-parameters are those that the

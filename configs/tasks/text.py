@@ -1,6 +1,6 @@
 """Classification of your own texts, one or two columns of a .tsv, .csv, .jsonl or Parquet file.
 
-    jaxenc finetune --config tasks/text --config.data.train=train.tsv --config.data.dev=dev.tsv --text sentence --label label
+    jaxenc finetune --config tasks/text --config.data.train=train.tsv --config.data.dev=dev.tsv --text sentence --label label \\
         --init-from MODEL --workdir RUNS
 
 The hyper-parameters are those that the family of the model publishes for GLUE (`jaxenc/tasks/published.py`). For scores in place of classes

@@ -47,8 +47,8 @@ class ModelConfig(abc.ABC):
     pads_left: whether the family pads texts to classify on the left.
     context_first: whether it reads the context before the question that is asked about it, with CLS at the end of the row.
     head_names: the built-in heads that its family has; a user's own heads fit any family.
-    pools: which of them gives the vector of a text that fine-tuning classifies, '' for none. pooler_activation: that of a pooler in
-    fine-tuning.
+    pools: which of them gives the vector of a text that fine-tuning classifies, '' for none.
+    pooler_activation: that of a pooler in fine-tuning.
     beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
     answers: the head that finds the answers to questions in a text, '' for none.
     """

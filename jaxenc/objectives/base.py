@@ -128,10 +128,13 @@ class Objective(abc.ABC):
 class PhaseSetting:
     """What an objective is built for, besides its model.
 
-    vocabulary: the tokenizer's. execution: how modules are computed. data: the settings of the rows, with the phase's length.
-    max_predictions: the limit of one row, 0 for the config's own. heads: those that the config may name, for an objective whose heads are
-    configurable. teacher: the model of the teacher, None where nothing is trained or evaluated: an objective whose config has a teacher
-    (`ObjectiveConfig.has_teacher`) is then built without it.
+    vocabulary: the tokenizer's.
+    execution: how modules are computed.
+    data: the settings of the rows, with the phase's length.
+    max_predictions: the limit of one row, 0 for the config's own.
+    heads: those that the config may name, for an objective whose heads are configurable.
+    teacher: the model of the teacher, None where nothing is trained or evaluated: an objective whose config has a teacher
+        (`ObjectiveConfig.has_teacher`) is then built without it.
     """
 
     vocabulary: Vocabulary
