@@ -112,6 +112,9 @@ def test_text_of_a_run_is_only_text(tmp_path: Path) -> None:
     compared = Page(compare(folders, with_baselines=False).page.read_text())
     assert compared.tags.count("script") == 1 + compared.tags.count("figure")
     assert folders[0].name in compared.text
+    end = "</script ><p>"
+    drawn = chart.chart(Panel(end, end, (Curve(end, (0.0, 1.0), (2.0, 3.0), 0),), {end: 2.0}))
+    assert (drawn.count("</script"), Page(drawn).tags.count("p")) == (1, 0)
 
 
 def figure(panel: Panel) -> tuple[ElementTree.Element, dict]:
