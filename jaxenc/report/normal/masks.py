@@ -8,8 +8,8 @@ from jaxenc.findings import WARNING, Finding
 from jaxenc.report.normal.history import History
 
 OFF = 0.2  # of the share that is asked for: rounding in rows of 30 tokens is below 0.05
-# BERT and ELECTRA-small mask 0.15, ELECTRA-large 0.25, ModernBERT 0.3; Wettig et al. 2023 find 0.4 best for large models, 0.8 still above
-# chance. Below 0.1 a step teaches little.
+# Devlin et al. 2018 mask 0.15, Clark et al. 2020 0.25 for their large model; Wettig et al. 2023 find 0.4 best for large models. Below
+# 0.1 a step teaches little.
 USUAL = (0.1, 0.5)
 PADDING = 0.5  # of the places
 

@@ -13,7 +13,7 @@ from jaxenc.report.normal.stability import LOWER, noise, of_phase
 SPIKE = 0.2  # of the fall from the first loss to the lowest: a row this much above the median of the WINDOW rows before it
 FREAK = 6.0  # standard deviations of the rows around their median
 SPIKES = 3  # after the warm-up: a healthy run may have one
-ABOVE = 0.04  # nats that held-out losses stay above the unigram counts; healthy runs are below them from the end of the warm-up on
+ABOVE = 0.04  # nats that held-out losses stay above the unigram counts; the references are below them from twice the warm-up on
 WARM = 3  # times the warm-up
 HIGHER = 5.0  # times the rate of the reference, which has a larger or smaller network: published rates of one family differ by 5
 FAR = 0.3  # of the way from the first loss to the unigram counts that is still to go
@@ -82,8 +82,8 @@ def spikes(loss: Series, after: int) -> int:
 
 def _settled(run: History, held_out: Series) -> bool:
     """Whether the last three held-out losses are above the unigram counts and no longer on their way down to them."""
-    if not run.text.counts or len(held_out) < 3:
+    train = run.train_of(*run.names)  # none of a sampled softmax, whose loss has another name
+    if not run.text.counts or not len(train) or len(held_out) < 3:
         return False
     last, unigram = held_out.values[-3:], run.text.counts["unigram"]
-    start = run.train_of(*run.names).values[0]
-    return bool(last.min() > unigram + ABOVE and last.max() - unigram < FAR * (start - unigram))
+    return bool(last.min() > unigram + ABOVE and last.max() - unigram < FAR * (train.values[0] - unigram))

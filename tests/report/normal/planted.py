@@ -54,7 +54,7 @@ HEALTHY = {
     "elmo": Case("elmo/tiny", ELMO, "words"),
 }
 PLANTED = {
-    "plateau": Case("electra/tiny", {**ELECTRA, "optim.lr": 4e-3, "model.init_scale": 0.3}),
+    "plateau": Case("electra/tiny", {**ELECTRA, "train.batch": 64, "train.steps": 200, "optim.lr": 4e-3, "model.init_scale": 0.3}),
     "divergence": Case("bert/tiny", {**BERT, "optim.lr": 1.0, "optim.warmup": 300, "optim.clip": 0}),
     "generator_too_strong": Case("electra/tiny", {**ELECTRA, **LARGE_GENERATOR}),
     "masking_rate_off": Case("bert/tiny", {**BERT, "objective.max_predictions": 1, "train.steps": 100}),

@@ -27,6 +27,11 @@ NAMED = {
 }
 
 
+# Runs of real size, on an H200 whose card and time they shared with others: the reference curves are of them. The first was slowed down
+# by others in the end, which is said.
+MEASURED = {"bert_small_h200": {"speed"}, "electra_small_h200": set()}
+
+
 def said(name: str, folder: Path = RUNS) -> list[Finding]:
     """The comments on a stored run, with the facts of its text that were stored beside it."""
     text = Text(**json.loads((folder / name / "text.json").read_text()))
@@ -38,7 +43,7 @@ def said(name: str, folder: Path = RUNS) -> list[Finding]:
 
 
 def test_every_case_is_stored() -> None:
-    assert {folder.name for folder in RUNS.iterdir()} == set(planted.CASES) and set(NAMED) == set(planted.PLANTED)
+    assert {folder.name for folder in RUNS.iterdir()} == {*planted.CASES, *MEASURED} and set(NAMED) == set(planted.PLANTED)
     assert sum(path.stat().st_size for path in RUNS.rglob("*") if path.is_file()) < 1_000_000
 
 
@@ -54,14 +59,19 @@ def test_a_healthy_run_brings_no_warning(name: str) -> None:
     assert not said(name)
 
 
-@pytest.mark.parametrize("name", [*planted.HEALTHY, *planted.ODD])
+@pytest.mark.parametrize("name", MEASURED)
+def test_nor_does_one_of_real_size(name: str) -> None:
+    assert {one.check for one in said(name)} == MEASURED[name]
+
+
+@pytest.mark.parametrize("name", [*planted.HEALTHY, *planted.ODD, *MEASURED])
 @pytest.mark.parametrize("share", [0.15, 0.4, 0.7])
 def test_nor_does_a_healthy_run_that_is_on_its_way(name: str, share: float, tmp_path: Path) -> None:
     """As a user looks at it while it runs."""
     shutil.copytree(RUNS / name, tmp_path / name)
     lines = (RUNS / name / "metrics.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / name / "metrics.jsonl").write_text("".join(lines[: int(share * len(lines))]))
-    assert not said(name, tmp_path)
+    assert {one.check for one in said(name, tmp_path)} <= MEASURED.get(name, set())
 
 
 def test_only_a_run_that_cannot_recover_is_a_problem() -> None:
