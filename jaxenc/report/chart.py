@@ -44,7 +44,7 @@ def _x(across: Scale, value: float) -> float:
 
 
 def _y(up: Scale, value: float) -> float:
-    return BOTTOM - up.share(value) * (BOTTOM - TOP)
+    return BOTTOM - min(max(up.share(value), -1.0), 2.0) * (BOTTOM - TOP)
 
 
 def _axes(panel: Panel, across: Scale, up: Scale) -> list[str]:
@@ -54,7 +54,7 @@ def _axes(panel: Panel, across: Scale, up: Scale) -> list[str]:
         y = _y(up, value)
         out.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    ticks = across.ticks(5)
+    ticks = across.ticks(5, panel.whole)
     for value, text in zip(ticks, scale.texts(ticks), strict=True):
         out.append(f'<text x="{_x(across, value):.1f}" y="{BOTTOM + 16}" text-anchor="middle">{text}</text>')
     out.append(f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 5}" text-anchor="middle">{html.escape(panel.across)}</text>')
@@ -90,7 +90,7 @@ def _line(points: Sequence[tuple[float, float] | None]) -> str:
         if point is None:
             pen = "M"
         else:
-            parts.append(f"{pen}{point[0]:.1f},{min(max(point[1], -999), 999):.1f}")
+            parts.append(f"{pen}{point[0]:.1f},{point[1]:.1f}")
             pen = "L"
     return "".join(parts)
 

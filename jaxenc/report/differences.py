@@ -1,5 +1,6 @@
 """Which settings of a run differ from its recipe, and of several runs from each other."""
 
+import pathlib
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,8 +23,11 @@ def recipe_name(run: History) -> str:
 
 
 def commands(run: History) -> list[str]:
-    """The command of each start as a shell takes it, one that is the same as that before left out."""
-    lines = [shlex.join(row["command"]) for row in run.events if row["event"] == "start"]
+    """The command of each start as a shell takes it, one that is the same as that before left out; the program without its folder."""
+    lines = []
+    for words in (row["command"] for row in run.events if row["event"] == "start"):
+        path = pathlib.PurePath(words[0] if words else "")
+        lines.append(shlex.join([path.parent.name if path.name == "__main__.py" else path.name, *words[1:]]))
     return [line for i, line in enumerate(lines) if i == 0 or line != lines[i - 1]]
 
 

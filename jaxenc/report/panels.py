@@ -43,6 +43,11 @@ class Panel:
     log: bool = False
     percent: bool = False
 
+    @property
+    def whole(self) -> bool:
+        """Whether x are whole numbers."""
+        return all(x == round(x) for curve in self.curves for x in curve.x if math.isfinite(x))
+
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """{title: names of metrics} of the panels with data, and always of the token losses, which the count baselines are drawn with. Numbers
@@ -88,7 +93,7 @@ def of_runs(runs: Sequence[History], by: str, counts: Mapping[str, float]) -> li
         for name in names:
             curves = [curve for style, run in enumerate(runs) for curve in _both(run, name, places[style], style, run.name)]
             panel = _panel(title, align.AXES[by], curves, counts)
-            found.append(dataclasses.replace(panel, title=title if title.startswith(name) or len(names) == 1 else f"{name}: {title}"))
+            found.append(dataclasses.replace(panel, title=_alone(title, name, len(names))))
     return found
 
 
@@ -120,6 +125,13 @@ def _panel(title: str, across: str, curves: Sequence[Curve], counts: Mapping[str
     levels = labels.merged(counts) if title == TOKENS else {}
     percent = title in ("model FLOPs utilisation (MFU)", "share of tokens")
     return Panel(title, across, tuple(curves), levels, title == "gradient norm", percent)
+
+
+def _alone(title: str, name: str, many: int) -> str:
+    """The title of a panel of one metric of a group of `many`: its name with the unit of the group, or the title of the group where that is
+    the name in words."""
+    _, comma, unit = title.partition(", ")
+    return f"{name}, {unit}" if comma else name if many > 1 else title
 
 
 def _both(run: History, metric: str, place: Callable[[int], float], style: int, name: str) -> list[Curve]:

@@ -33,10 +33,16 @@ def facts(pairs: Mapping[str, str | Sequence[str]], code: Sequence[str] = ()) ->
     out = []
     for name, texts in pairs.items():
         lines = [texts] if isinstance(texts, str) else texts
-        wrap = (lambda line: f"<code>{escape(line)}</code>") if name in code else escape
+        wrap = _command if name in code else escape
         if any(lines):
             out.append(f"<dt>{escape(name)}</dt><dd>{'<br>'.join(map(wrap, lines))}</dd>")
     return f"<dl>{''.join(out)}</dl>"
+
+
+def _command(line: str) -> str:
+    """A command that is broken between its words, not after the hyphens of its options."""
+    words = (f'<span class="word">{escape(word)}</span>' for word in line.split(" "))
+    return f"<code>{' '.join(words)}</code>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0, differs: Sequence[int] = ()) -> str:

@@ -57,7 +57,7 @@ def draw(axis: Any, panel: Panel) -> None:
     ends = scale.fitted((x for curve in panel.curves for x in curve.x), margin=0.01)
     if panel.curves:
         axis.set_xlim(ends.low, ends.high)
-    _ticks(axis.xaxis, scale.Scale(*axis.get_xlim()).ticks(5))
+    _ticks(axis.xaxis, scale.Scale(*axis.get_xlim()).ticks(5, panel.whole))
     _ticks(axis.yaxis, up.ticks(), panel.percent)
     for name, y in panel.levels.items():
         axis.axhline(y, linestyle=":", linewidth=1, color="dimgrey")

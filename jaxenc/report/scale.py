@@ -21,9 +21,10 @@ class Scale:
             return -1.0
         return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
-    def ticks(self, most: int = 6) -> list[float]:
-        """Round numbers on the axis, `most` at most."""
-        return _powers(self, most) if self.log else _steps(self.low, self.high, most)
+    def ticks(self, most: int = 6, whole: bool = False) -> list[float]:
+        """Round numbers on the axis, `most` at most; whole: whole numbers only."""
+        found = _powers(self, most) if self.log else _steps(self.low, self.high, most)
+        return [tick for tick in found if tick == round(tick)] if whole else found
 
 
 def fitted(values: Iterable[float], log: bool = False, margin: float = 0.05) -> Scale:
@@ -31,10 +32,15 @@ def fitted(values: Iterable[float], log: bool = False, margin: float = 0.05) -> 
     span a factor of 10 or more."""
     finite = [value for value in values if math.isfinite(value) and abs(value) < 1e300]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    if log and low > 0 and high / low >= 10:
+    if log and low > 0 and high / 10 >= low:
+        # Below that there is nothing to read, and its logarithm takes all the room.
+        low = max(low, high * 1e-12)
         room = (high / low) ** margin
         return Scale(low / room, high * room, True)
-    room = (high - low) * margin or abs(low) * margin or 1.0
+    # Numbers that hardly differ have no round number between them.
+    wide = high - low > 1e-9 * max(abs(low), abs(high)) and high - low > 1e-300
+    room = (high - low) * margin if wide else max(abs(low), abs(high)) * margin
+    room = room if room > 1e-300 else 1.0
     return Scale(low - room, high + room)
 
 
@@ -81,7 +87,7 @@ def _alike(values: Sequence[float]) -> list[str]:
     if any("e" in text for text in plain) or max(map(abs, values), default=0) > 1000 * min(map(abs, filter(None, values)), default=1):
         return plain
     most = max((len(text.partition(".")[2]) for text in plain), default=0)
-    return [f"{value:.{most}f}" for value in values]
+    return [f"{value:.{most}f}" if value else "0" for value in values]
 
 
 def _plain(value: float) -> str:

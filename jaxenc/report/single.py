@@ -13,7 +13,7 @@ from jaxenc.training.events import EVENTS
 def page(
     run: History, counts: Mapping[str, float], notes: Sequence[str] = (), recipe: Mapping[str, Any] = {}, comments: Sequence[str] = ()
 ) -> str:
-    """The page of a run as HTML: header, comments, last held-out numbers, curves, where the time went, settings.
+    """The page of a run as HTML: header, comments, curves, last held-out numbers, where the time went, settings.
 
     counts: {count baseline: nats a token}. notes: what is missing and why. recipe: the fields of the run's recipe, {} where it is not
     known. comments: lines of "Is this normal?".
@@ -23,8 +23,8 @@ def page(
         *header(run, counts, spent),
         *(f'<p class="soft">{parts.escape(note)}</p>' for note in notes),
         normal(comments),
-        parts.section("Last held-out numbers", held_out(run, counts)),
         parts.section("Curves", f'<div class="charts">{"".join(map(chart, panels.of_run(run, counts)))}</div>'),
+        parts.section("Last held-out numbers", held_out(run, counts)),
         parts.section("Where the time went", *time(run, spent)),
         parts.section("Configuration", *configuration(run, recipe)),
     ])  # fmt: skip
@@ -69,7 +69,7 @@ def time(run: History, spent: Goodput) -> list[str]:
     bar = "".join(f'<span style="{width(name)}" title="{name} {shown[name] / spent.wall:.1%}"></span>' for name in shown)
     rows = [(name, PARTS[name], parts.duration(seconds), f"{seconds / spent.wall:.1%}") for name, seconds in shown.items()]
     rows.append(("sum", "first start to last event", parts.duration(spent.wall), "100.0%"))
-    table = parts.table(("part", "seconds", "", "share"), rows, 2)
+    table = parts.table(("part", "what it is", "time", "share"), rows, 2)
     for name in shown:
         table = table.replace(f"<td>{name}</td>", f'<td><span class="key" style="background:{colours[name]}"></span>{name}</td>', 1)
     saved = f"; {spent.checkpoints} checkpoints, the last of {parts.size(spent.saved_bytes)}" if spent.checkpoints else ""

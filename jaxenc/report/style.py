@@ -95,6 +95,8 @@ box-shadow:0 2px 8px #0003}
 details{margin:.8em 0}
 summary{cursor:pointer;color:var(--soft)}
 .soft{color:var(--soft)}
+.word{display:inline-block;max-width:100%}
+@media (max-width:560px){dl{grid-template-columns:1fr}dd{margin-bottom:6px}svg text{font-size:13.5px}}
 a{color:var(--c0)}
 """).substitute(light=_variables("light"), dark=_variables("dark"))
 

@@ -17,9 +17,10 @@ rows of steps that were lost and taken again stay. `time` is when the row was wr
 
 import contextlib
 import json
-import operator
+import math
 import os
 import pathlib
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,6 +32,15 @@ EVENTS = "events.jsonl"
 ADVICE = "free some space and run the same command again"
 # Seconds between two rows of steps: a kill leaves no more than these without a row, and a week of training writes 2 MB.
 EVERY = 30.0
+# {event: {fact: its type}} of the facts that readers use.
+FACTS: Mapping[str, Mapping[str, type]] = {
+    "start": {"kind": str, "reached": int, "command": list, "versions": dict, "device": str, "devices": int, "processes": int,
+              "steps": int, "phases": list},
+    "steps": {"after": int},
+    "checkpoint": {"bytes": int},
+    "stop": {"reason": str},
+}  # fmt: skip
+PHASE = {"start": int, "end": int, "batch": int, "length": int, "flops": float}
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
@@ -45,12 +55,25 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line)
-        found = {"time": float(row["time"]), "event": row["event"], "step": operator.index(row["step"]), "seconds": float(row["seconds"])}
-        if not isinstance(found["event"], str):
-            raise ValueError(f"event is {found['event']!r}")
-        return row | found
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        _check(row, {"time": float, "event": str, "step": int, "seconds": float})
+        _check(row, FACTS.get(row["event"], {}))
+        for phase in row["phases"] if row["event"] == "start" else ():
+            _check(phase, PHASE)
+        if row["event"] == "start" and not all(isinstance(word, str) for word in row["command"]):
+            raise ValueError("a word of the command is no text")
+        return row
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UserError(f"is no event ({error})", f"{path}:{number}", "remove the line") from error
+
+
+def _check(row: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    """Raises an error that `_row` takes where a value is missing or of another type, or a number is not finite or beyond any clock."""
+    for name, kind in kinds.items():
+        value = row[name]
+        number = kind in (int, float) and type(value) in (int, kind) and math.isfinite(value)
+        limit = 1e12 if name in ("time", "seconds") else math.inf if name == "flops" else sys.maxsize
+        if not (number and 0 <= value <= limit if kind in (int, float) else isinstance(value, kind)):
+            raise ValueError(f"{name} is {value!r}")
 
 
 class Events:

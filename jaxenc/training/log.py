@@ -26,6 +26,7 @@ class Log:
 
     def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int, bar: Bar) -> None:
         self._recorder, self._config, self._steps, self._stop_after_bad, self._bar = recorder, config, steps, stop_after_bad, bar
+        self.events = recorder.events
         self._pending: list[tuple[int, Any, Batch, float]] = []
         self._read_at, self._bad_in_a_row, self._compiling = 0.0, 0, False
 
@@ -38,7 +39,7 @@ class Log:
     def compiles(self, length: int) -> None:
         """Says that the step for rows of `length` tokens is compiled. The time that this takes is not counted as training."""
         self.flush()
-        self._recorder.events.pause()
+        self.events.pause()
         self._clock, self._compiling = None, True
         rows = f"rows of {length:,}" if length == self._phase.length else f"rows of up to {self._phase.length:,} tokens, here {length:,}"
         self._recorder.say(f"compiling the step: {self._phase.batch:,} {rows}{' tokens' if length == self._phase.length else ''}")
@@ -52,7 +53,7 @@ class Log:
         """
         self._bar.at(step)
         if self._compiling:
-            self._recorder.events.resume("compile", step)
+            self.events.resume("compile", step)
             self._compiling = False
         several = jax.process_count() > 1
         if self._pending and (several or self._is_due(self._pending[-1][0]) or time.monotonic() - self._read_at >= READ_EVERY):
@@ -84,7 +85,7 @@ class Log:
         return step in (1, self._steps) or step % self._config.every == 0
 
     def _read(self, step: int, report: Any, batch: Batch, flops: float) -> None:
-        self._recorder.events.stepped(step)
+        self.events.stepped(step)
         if self._config.examples or report["bad"]:
             rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
             if self._config.examples:

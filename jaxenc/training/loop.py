@@ -22,7 +22,6 @@ from jaxenc.storage import is_url
 from jaxenc.training import compiling, phases
 from jaxenc.training.assess import assessment
 from jaxenc.training.begin import is_finite
-from jaxenc.training.events import Events
 from jaxenc.training.job import Job
 from jaxenc.training.log import Log
 from jaxenc.training.phases import Phase
@@ -55,10 +54,10 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     run, end = job.run, job.run.plan[-1].end
     with job.bars.shown("training", end, "steps", int(state.step)) as bar, Profiler(job.profiled, job.directory) as profiler:
         log = Log(recorder, run.log, end, run.train.stop_after_bad, bar)
-        return _train(job, state, recorder.events, log, profiler, checkpoints, stop, watch)
+        return _train(job, state, log, profiler, checkpoints, stop, watch)
 
 
-def _train(job: Job, state: State, events: Events, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
+def _train(job: Job, state: State, log: Log, profiler: Profiler, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan, vote = run.plan, Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
@@ -68,14 +67,11 @@ def _train(job: Job, state: State, events: Events, log: Log, profiler: Profiler,
         nonlocal saved
         if step > saved:
             saved = step
-            log.flush()
-            with events.during("save", step):
-                _save(job, step, state, log, watch, checkpoints)
+            _save(job, step, state, log, watch, checkpoints)
 
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        with events.during("evaluation", step):
-            held_out = _missed_evaluation(job, step, state, asked)
+        held_out = _missed_evaluation(job, step, state, asked, log)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
@@ -103,7 +99,7 @@ def _train(job: Job, state: State, events: Events, log: Log, profiler: Profiler,
                 if not stopping and evaluation_due(job, step):
                     log.flush()
                     watch.at(f"evaluation of step {step:,}")
-                    with _saved_on_failure(save), events.during("evaluation", step):
+                    with _saved_on_failure(save), log.events.during("evaluation", step):
                         held_out = assess(state.all_params, asked)
                     stopping = not held_out
                     if held_out:
@@ -135,10 +131,11 @@ def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[S
     return step, objective.flops(length)
 
 
-def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
+def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool], log: Log) -> Mapping[str, float]:
     """The evaluation of `step` that an earlier start did not finish, for the phase that took the step; {} where it is stopped."""
     phase = phases.saved_by(job.run.plan, step)
-    return assessment(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
+    with log.events.during("evaluation", step):
+        return assessment(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
 
 
 def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
@@ -163,13 +160,14 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """Writes the checkpoint of a step. Raises as `train`."""
+    """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
+    log.flush()
     watch.at(f"checkpoint {step:,}")
     if gone := [folder for folder in job.run.data.folders if not (is_url(folder) or os.path.exists(folder))]:
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-    with job.bars.shown(f"saving checkpoint {step:,}"):
+    with job.bars.shown(f"saving checkpoint {step:,}"), log.events.during("save", step):
         checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
 
 

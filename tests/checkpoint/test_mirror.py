@@ -198,6 +198,7 @@ def test_a_report_of_a_url(root: str, plain: Path) -> None:
     shutil.copytree(plain, bucket.at(f"{root}/run"))
     assert report(f"{root}/run", with_baselines=False).held_out["step"] == 20
     assert bucket.at(f"{root}/run/report.png").stat().st_size > 0
+    assert "Goodput" in bucket.at(f"{root}/run/report.html").read_text()
 
 
 def test_a_run_starts_from_the_parameters_at_a_url(root: str, run: Run, plain: Path) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jaxenc.config import to_dict
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.report import curves, report
-from jaxenc.training import prepare, record, refusals, resume
+from jaxenc.report import picture, report
+from jaxenc.training import events, prepare, record, refusals, resume
 from jaxenc.training.job import Job
 from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -79,7 +79,7 @@ def reported(folder: Path, rows: bytes) -> None:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture takes as long as a hundred tables."""
-    monkeypatch.setattr(curves, "draw", lambda *given: None)
+    monkeypatch.setattr(picture, "picture", lambda panels: b"")
 
 
 @fuzzed(300)
@@ -94,6 +94,23 @@ def test_rows_of_numbers(place: Path, undrawn: None, edits: Edits) -> None:
 def test_rows_byte_by_byte(place: Path, undrawn: None, edits: Edits) -> None:
     with bounded():
         reported(place / "rows", damaged(3 * (dumped(ROW) + b"\n"), edits))
+
+
+START = {
+    **{"time": 1.7e9, "event": "start", "step": 0, "seconds": 2.0, "kind": "fresh", "reached": 0, "command": ["jaxenc", "--config", "x"]},
+    **{"versions": {"jax": "1"}, "device": "cpu", "devices": 1, "processes": 1, "steps": 9},
+    "phases": [{"start": 0, "end": 9, "batch": 2, "length": 8, "flops": 1e6}],
+}
+STEPS = {"time": 1.7e9 + 9, "event": "steps", "step": 8, "seconds": 6.5, "after": 0}
+
+
+@fuzzed(300)
+@given(row=st.sampled_from([START, STEPS]), edits=json_edits())
+def test_events(place: Path, undrawn: None, row: dict, edits: Edits) -> None:
+    with bounded():
+        rows = dumped(START) + b"\n" + dumped(altered(row, edits)) + b"\n"
+        folder_of(place / "events", {record.METRICS: dumped(ROW) + b"\n", prepare.CONFIG: dumped(to_dict(Run())), events.EVENTS: rows})
+        report.report(place / "events", with_baselines=False)
 
 
 NUMBERS = ("NaN", "Infinity", "-Infinity", "3e38", "-3e38", "1e-320", "0", "-1", str((1 << 63) - 1))
