@@ -92,4 +92,4 @@ class LogConfig:
     def __post_init__(self) -> None:
         at_least(1, "log", self, "every")
         if self.wandb not in ("", "offline", "online"):
-            raise UserError(f"log.wandb is {self.wandb!r}", fix="use offline or online, or leave it out")
+            raise UserError(f"log.wandb is {self.wandb!r}", fix="use offline or online")

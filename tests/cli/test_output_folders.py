@@ -32,7 +32,7 @@ WRITERS = {
 }
 # Those that write a file and not a folder; the ending says which.
 TO_FILES = ("compile", "embed", "evaluate")
-READERS = {"fill-mask", "complete", "neighbours", "inspect", "doctor", "bench"}
+READERS = {"fill-mask", "complete", "neighbours", "inspect", "doctor", "bench", "watch"}
 ELSEWHERE = {"predict"}  # tests/cli/test_predict.py has a fine-tuned model
 
 

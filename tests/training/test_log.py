@@ -11,6 +11,7 @@ import pytest
 from jaxenc.errors import Diverged
 from jaxenc.progress import Bar
 from jaxenc.training import log as logs
+from jaxenc.training.events import NoEvents
 from jaxenc.training.log import Log
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import LogConfig
@@ -21,6 +22,7 @@ class Rows(Silent):
     """A Recorder that keeps what it is given."""
 
     def __init__(self) -> None:
+        super().__init__(NoEvents())
         self.rows: list[tuple[int, str, dict[str, float]]] = []
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
