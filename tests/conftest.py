@@ -6,12 +6,14 @@ subprocesses and runs find them; their keys hold the program, the flags and the 
 compiles again.
 """
 
+import fcntl
 import gc
 import importlib.util
 import os
+import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -64,11 +66,34 @@ def programs_are_shared() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `tests.tuned.make` fills: a tiny model, a task, and a work directory of two seeds."""
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Makes a folder by its name, once for all workers of xdist: the first that asks makes it, the others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder = base / name
+        with open(base / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                folder.mkdir()
+                try:
+                    fill(folder)
+                except BaseException:
+                    shutil.rmtree(folder)
+                    raise
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tuned(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """The folder that `tests.tuned.make` fills: a tiny model, a task, and a work directory of two seeds. Tests may read what is there and
+    write other files; one file alone, tests/tasks/test_results.py, runs a command on the work directory, which holds it."""
     from tests.tuned import make
 
-    return make(tmp_path_factory.mktemp("tuned"))
+    return made_once("tuned", make)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

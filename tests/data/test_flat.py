@@ -89,7 +89,7 @@ def _published_wordpiece(folders: pytest.TempPathFactory) -> Tokenizer:
     return wordpiece.from_vocab(folder / "vocab.txt", PublishedRules(True, True))
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.full)])
 def test_lines_of_all_scripts(tool: Tokenizer, count: int) -> None:
     """Some at a time, so that most words of the later ones are cached."""
     lines = [*LINES, *NASTY, *mixed(count, 1)]
@@ -97,9 +97,16 @@ def test_lines_of_all_scripts(tool: Tokenizer, count: int) -> None:
         same(tool, lines[start : start + count // 5])
 
 
-@pytest.mark.parametrize("rule", choices(), ids=str)
-@pytest.mark.parametrize("kind", TRAIN)
+RULED = [
+    pytest.param(kind, rule, id=f"{kind}-{rule}", marks=[] if (at + number) % 3 == 0 else pytest.mark.full)
+    for at, kind in enumerate(TRAIN)
+    for number, rule in enumerate(choices())
+]
+
+
+@pytest.mark.parametrize("kind, rule", RULED)
 def test_every_normalization(kind: str, rule) -> None:
+    """Of each type every third rule in the short suite, so that each rule has a third of the types."""
     tool, lines = TRAIN[kind](rule), [*LINES, *NASTY, *mixed(100, 2)]
     same(tool, lines)
     same(tool, lines[::-1])

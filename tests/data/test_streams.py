@@ -191,7 +191,7 @@ def test_b_is_another_place_half_of_the_time_and_every_epoch_draws_again(folder)
     assert np.array_equal(first["tokens"][:, :REUSE], later["tokens"][:, :REUSE]) and not np.array_equal(first["tokens"], later["tokens"])
 
 
-@pytest.mark.parametrize("limit", [0, 20, pytest.param(100, marks=pytest.mark.full), 10**6])
+@pytest.mark.parametrize("limit", [0, 20, *(pytest.param(limit, marks=pytest.mark.full) for limit in (100, 10**6))])
 def test_an_evaluation_shows_the_same_rows_in_the_same_order_whatever_the_batch(folder, limit):
     """Once each, one stream after the other within a slot, padding else; a batch of 1, of some, of all and of more than there are."""
     line = Line(opened(folder, "held_out"))

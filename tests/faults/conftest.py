@@ -1,10 +1,8 @@
 """The nano runs and what nobody disturbed of them, each made once."""
 
 import dataclasses
-import fcntl
 import functools
 import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,28 +17,6 @@ from tests.faults.commands import make_task
 from tests.faults.several import STEPS, MadeOnce, Several
 from tests.training import test_loop
 from tests.training.conftest import make_data
-
-
-@pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
-    """Makes a folder by its name, once for all workers of xdist: the first that asks makes it, the others wait for it."""
-    base = tmp_path_factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-    def make(name: str, fill: Callable[[Path], object]) -> Path:
-        folder = base / name
-        with open(base / f"{name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                folder.mkdir()
-                try:
-                    fill(folder)
-                except BaseException:
-                    shutil.rmtree(folder)
-                    raise
-        return folder
-
-    return make
 
 
 @pytest.fixture(scope="session")

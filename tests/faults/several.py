@@ -42,10 +42,10 @@ class Several:
 
     def undisturbed(self, procs: int, devices: int, preset: str = "dp") -> Path:
         """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, which tests.faults.commands makes of
-        it. Four processes fine-tune in the full suite only."""
+        it. Where parameters are split they fine-tune in the full suite only."""
 
         def fill(folder: Path) -> None:
-            task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or procs < 4) else ()
+            task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or preset == "dp") else ()
             more = (*task, f"--config.mesh.preset={preset}")
             with self.gang(procs, devices, folder / "run", *more, command=(*COMMANDS, folder / "after")) as gang:
                 assert gang.end(300) == 0, gang.said

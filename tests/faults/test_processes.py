@@ -30,7 +30,7 @@ from tests.training.stepping import stepping
 from tests.training.test_loop import write_recipe
 
 # (processes, devices in each, mesh.preset), and those that also fine-tune.
-CASES = [(2, 2, "dp"), (4, 1, "fsdp"), *([(4, 1, "dp"), (2, 2, "fsdp")] if FULL else [])]
+CASES = [(2, 2, "dp"), *([(4, 1, "fsdp"), (4, 1, "dp"), (2, 2, "fsdp")] if FULL else [(2, 1, "fsdp")])]
 # A loss of a task that is learned is a small difference of numbers near 1, rounded as they are.
 SMALL = 1e-7
 SUBMITTED = "submission/SST-2.tsv"

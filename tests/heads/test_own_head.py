@@ -130,7 +130,10 @@ def test_it_is_saved_and_opened_and_predicts(trained: tuple[dict, dict, list[dic
     assert "pooler, score" in repr(model)
 
 
-@pytest.mark.parametrize("batch, devices, preset", [(3, 1, "dp"), (8, 1, "dp"), (3, 8, "dp"), (8, 8, "fsdp_tp")])
+SPLITS = [(3, 1, "dp"), (8, 8, "fsdp_tp"), *(pytest.param(*one, marks=pytest.mark.full) for one in [(8, 1, "dp"), (3, 8, "dp")])]
+
+
+@pytest.mark.parametrize("batch, devices, preset", SPLITS)
 def test_it_is_evaluated_with_predictions(batch: int, devices: int, preset: str, trained: tuple, saved: Path) -> None:
     """Those that the loaded model makes of the same rows, in the rows' order (<= 1e-5); the numbers are those of the predictions."""
     where = tiny.mesh(preset, devices)

@@ -12,7 +12,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxenc import rng
 from jaxenc.layers import fused_tiles
-from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles
 from jaxenc.layers.relative import Sight, Terms, relative_attend
 from jaxenc.objectives.base import PhaseSetting
@@ -20,7 +19,7 @@ from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
 from jaxenc.sharding.mesh import MeshConfig
 from tests import tiny
-from tests.layers.test_fused import distance, lowered, verified
+from tests.layers.test_fused import distance, kept_by, lowered, verified
 from tests.objectives import streams
 
 ROWS, HEADS, LAYER = 2, 2, 3
@@ -74,7 +73,7 @@ def test_outputs_and_gradients_are_those_of_the_plain_path(length, memory, predi
         ours, true = (jax.jit(both_passes(backend, rate))(given, slope, sight) for backend in ("pallas", "xla"))
     for one, two in zip(jax.tree.leaves(ours), jax.tree.leaves(true), strict=True):
         assert distance(one, two) <= 1e-5
-        np.testing.assert_allclose(one, two, rtol=0, atol=1e-5 * max(1, float(jnp.abs(two).max())))
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-5 * max(1, float(np.abs(two).max())))
     assert not np.asarray(ours[0])[:, 0].any() and not np.asarray(ours[1])[:, 0].any()
 
 
@@ -82,7 +81,7 @@ def test_bfloat16_is_as_close_to_the_truth_as_the_plain_path():
     """At most 1.5 times the error of the plain path in bfloat16, both from the plain path in float32."""
     given, slope, sight = drawn(48, 16, 0, dtype="bfloat16")
     ours, low = (jax.jit(both_passes(backend, 0.1))(given, slope, sight) for backend in ("pallas", "xla"))
-    wide = jax.tree.map(lambda x: x.astype(jnp.float32), (given, slope))
+    wide = jax.tree.map(lambda x: np.asarray(x, np.float32), (given, slope))
     with jax.default_matmul_precision("highest"):
         true = jax.jit(both_passes("xla", 0.1))(*wide, sight)
     for one, other, two in zip(*map(jax.tree.leaves, (ours, low, true)), strict=True):
@@ -124,13 +123,12 @@ def test_the_elements_that_are_dropped_are_those_of_dropout(predictions):
     """Bit for bit, in both passes: with equal scores and unit vectors as values and as the output's gradient."""
     given, slope, sight = drawn(20, 12, predictions, d=32)
     queries, keys = slope.shape[1], 32
-    q, k, v, r, terms = jax.tree.map(jnp.zeros_like, given)
-    v = jnp.broadcast_to(jnp.eye(keys)[None, :, None], v.shape)
-    units = jnp.broadcast_to(jnp.eye(queries, 32)[None, :, None], slope.shape)
-    everything = Sight(jnp.ones_like(sight.sees), sight.other, sight.at)
+    q, k, v, r, terms = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), given)
+    v = np.broadcast_to(np.eye(keys, dtype=v.dtype)[None, :, None], v.shape)
+    units = np.broadcast_to(np.eye(queries, 32, dtype=slope.dtype)[None, :, None], slope.shape)
+    everything = Sight(np.ones(sight.sees.shape, bool), sight.other, sight.at)
     out, _, _, of_v, *_ = jax.jit(both_passes("pallas", 0.3))((q, k, v, r, terms), units, everything)
-    words = rng.training(5, jnp.int32(2), ROWS).words("attention_weights", LAYER)
-    kept = np.asarray(keep(0.3, words, (ROWS, HEADS, queries, keys)))
+    kept = kept_by(0.3, (ROWS, HEADS, queries, keys))
     np.testing.assert_array_equal(np.asarray(out).transpose(0, 2, 1, 3) != 0, kept)
     np.testing.assert_array_equal(np.asarray(of_v).transpose(0, 2, 3, 1)[..., :queries, :] != 0, kept)
 

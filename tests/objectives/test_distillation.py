@@ -123,7 +123,7 @@ def stepped(preset: str, devices: int, parts: int) -> tuple[State, State, dict[s
 @pytest.mark.slow
 def test_the_step_of_eight_devices_and_two_parts_is_that_of_one() -> None:
     """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on. The teacher has no moments and stays as it is, bit for bit."""
-    (start, one, want), (_, eight, report) = stepped("dp", 1, 1), stepped("fsdp_tp", 8, 2)
+    (start, one, want), (_, eight, report) = stepped("dp", 1, 1), stepped("fsdp", 8, 2)
     seen, expected = ({name: total for name, (total, _) in one["metrics"].items() if name.startswith("seen_")} for one in (report, want))
     tiny.assert_bitwise(seen, expected)
     assert abs(report["loss"] - want["loss"]) <= 1e-5 * want["loss"]

@@ -147,3 +147,8 @@ def example(case: Case, theirs: Mapping[str, np.ndarray], positions: np.ndarray)
 
 
 PAIRS = [(name, activation) for name, case in CASES.items() for activation in case.activations]
+# Architectures whose head is one linear layer in every family, and Albert's that BertForPreTraining and AlbertForPreTraining cover.
+PLAIN = {name for name in CASES if "ForTokenClassification" in name or "ForQuestion" in name} | {
+    "AlbertForMaskedLM",
+    "AlbertForSequenceClassification",
+}

@@ -48,7 +48,7 @@ def check(found: Evaluation, seed: Path) -> None:
     assert numbers["accuracy"] == numbers["classifier_accuracy"] == accuracy(answers(seed), examples(DEV, 2))
 
 
-@pytest.mark.parametrize("batch", [1, 7, 16, 64, 103])
+@pytest.mark.parametrize("batch", [1, 64, *(pytest.param(one, marks=pytest.mark.full) for one in (7, 16, 103))])
 def test_b92_the_batch_changes_no_score(batch: int, seed: Path) -> None:
     with tiny.on_one_device():
         check(jaxenc.evaluate(seed, batch=batch), seed)

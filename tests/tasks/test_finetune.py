@@ -26,6 +26,7 @@ from jaxenc.training import loop, pretrain, step
 from jaxenc.training.settings import LogConfig
 from tests.faults.same import assert_same_run
 
+pytestmark = pytest.mark.usefixtures("one_device")
 Labelled = Callable[..., FineTune]
 
 
@@ -41,7 +42,7 @@ def test_a_task_is_learned_by_every_seed(model: Path, labelled: Labelled, tmp_pa
     """The words of a sentence give its label, so a random encoder learns it in a few steps; the seeds share one compiled step."""
     compiled = mock.Mock(side_effect=step.compile_step)
     with mock.patch.object(loop, "compile_step", compiled):
-        found = finetune(labelled(epochs=8.0, length=16, lengths=(16,)), str(model), tmp_path / "runs", seeds=2)
+        found = finetune(labelled(epochs=8.0), str(model), tmp_path / "runs", seeds=2)
     assert compiled.call_count == 1
     assert [one.seed for one in found.seeds] == [0, 1] and not found.failed
     assert found.summary["accuracy"]["min"] > 0.9, found.summary
@@ -53,7 +54,8 @@ def test_a_task_is_learned_by_every_seed(model: Path, labelled: Labelled, tmp_pa
 
 
 def test_answers_are_those_that_were_scored(model: Path, labelled: Labelled, tmp_path: Path) -> None:
-    tune = labelled(train=32, dev=23, epochs=3.0)
+    """Of rows of two lengths, by a task whose order is that of the file."""
+    tune = labelled(train=32, dev=23, epochs=3.0, length=32, lengths=(16, 32))
     (outcome,) = finetune(tune, str(model), tmp_path / "runs").seeds
     lines = [json.loads(line) for line in (tmp_path / "runs" / "seed_0" / "dev.jsonl").read_text().splitlines()]
     examples = open_task(tune, str(model)).splits["dev"].examples
@@ -85,7 +87,7 @@ def test_a_finished_run_is_not_trained_again(model: Path, labelled: Labelled, tm
 def test_a_run_that_was_cut_off_is_the_run_that_was_not(model: Path, labelled: Labelled, tmp_path: Path) -> None:
     """It dies in the second epoch, after the checkpoint of the first, and is started again: the same rows of metrics.jsonl, parameters and
     answers, bit for bit."""
-    tune = labelled(train=48, dev=23, epochs=3.0, length=16, lengths=(16,), select="best")
+    tune = labelled(train=48, dev=23, epochs=3.0, select="best")
     tune = dataclasses.replace(tune, log=LogConfig(every=1, examples=True, tensorboard=False))
     finetune(tune, str(model), tmp_path / "whole")
     push = loop.Log.push

@@ -26,6 +26,7 @@ def example() -> str:
     return found
 
 
+@pytest.mark.usefixtures("one_device")
 def test_the_example_of_the_page(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     """It trains, scores, loads and answers; a second run continues the first; evaluate takes the task as load does."""
     monkeypatch.chdir(tmp_path)

@@ -28,7 +28,7 @@ def test_a_finished_run(model: Path, labelled: Labelled, tmp_path: Path) -> None
     """Refuses, with advice that `jaxenc finetune` has, other settings, also those that only the task reads; other examples; and another
     model with the same config, whose scores it would otherwise never give. A copy of the model is the same one. A test set that is named
     later is answered without training, and answered again where it changes."""
-    tune, runs = labelled(train=32, epochs=1.0, length=16, lengths=(16,)), tmp_path / "runs"
+    tune, runs = labelled(train=32, epochs=1.0), tmp_path / "runs"
     with tiny.on_one_device():
         first = finetune(tune, str(model), runs)
         results = (runs / "results.json").read_bytes()

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import jax
 import numpy as np
 from flax.core import meta
 
@@ -21,10 +22,10 @@ WORDS = {"good": ("b", "c", "d"), "bad": ("x", "y", "z")}
 
 
 def make_model(out: Path) -> None:
-    """Writes a run directory with an untrained BERT of 2 layers and the golden WordPiece vocabulary."""
+    """Writes a run directory with an untrained BERT of 1 layer and the golden WordPiece vocabulary."""
     tokenizer = tokenizers.load(TOKENIZER)
-    run = Run(model=dataclasses.replace(tiny.MODEL, init_scale=0.1)).with_vocabulary(tokenizer.vocabulary)
-    params = meta.unbox(objective_of(run, tokenizer).init(rng.init_key(0)))
+    run = Run(model=dataclasses.replace(tiny.MODEL, layers=1, init_scale=0.1)).with_vocabulary(tokenizer.vocabulary)
+    params = meta.unbox(jax.jit(objective_of(run, tokenizer).init)(rng.init_key(0)))
     Model(run, params, tokenizer).save(out)
 
 
@@ -36,6 +37,6 @@ def make_task(folder: Path, train: int = 64, dev: int = 24, **settings: object) 
         texts = [f"it is {' '.join(random.choice(WORDS[label], random.integers(1, 9)))}" for label in labels]
         lines = [f"{text}\t{label}\n" for text, label in zip(texts, labels, strict=True)]
         (folder / f"{name}.tsv").write_text("text\tlabel\n" + "".join(lines))
-    numbers = {"batch": 16, "length": 32, "lengths": (16, 32), "epochs": 2.0, "warmup": 0.0, **settings}
+    numbers = {"batch": 16, "length": 16, "lengths": (16,), "epochs": 2.0, "warmup": 0.0, **settings}
     data = FilesConfig(str(folder), "train.tsv", "dev.tsv")
     return FineTune(Classify(), data=data, train=TuneConfig(**numbers), optim=OptimConfig(lr=3e-3, warmup=0))

@@ -49,7 +49,10 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-@pytest.mark.parametrize("config, model", [(MlmConfig(), tiny.MODEL), (RtdConfig(), tiny.PAIR)], ids=["mlm", "rtd"])
+@pytest.mark.parametrize(
+    "config, model",
+    [pytest.param(MlmConfig(), tiny.MODEL, id="mlm"), pytest.param(RtdConfig(), tiny.PAIR, id="rtd", marks=pytest.mark.full)],
+)
 def test_the_loss_of_a_bucketed_batch_is_that_of_the_rows_padded_to_the_longest(config: ObjectiveConfig, model: Any) -> None:
     """Loss and gradient <= 1e-5, with the masks of the short rows; without dropout, whose noise depends on the place in the batch."""
     model = dataclasses.replace(model, layers=1, dropout=0.0, attention_dropout=0.0)
@@ -110,7 +113,7 @@ def test_a_resume_within_an_epoch_is_the_whole_run(
     assert json.loads((whole / attention.RECORD).read_text())["rows"] == dict.fromkeys(("12", "18", "24"), "xla")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_eight_devices_go_on_where_one_stopped(data: Path, whole: Path, tmp_path: Path) -> None:
     """In two microbatches and with split parameters, for three steps of two lengths: losses <= 1e-5, and the same rows."""
     with tiny.on_one_device():

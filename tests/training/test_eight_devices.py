@@ -1,7 +1,8 @@
 """The compiled step of every objective on eight devices, under every preset, whole and in parts: the numbers of one device.
 
 Objectives that carry something from step to step have this beside their own tests (test_plm_step.py, test_bilm_step.py), as have those
-with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py).
+with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py). In the short suite test_compiled.py stands for one
+network, and test_rtd_step.py and test_replaced_mlm.py for two.
 """
 
 import dataclasses
@@ -32,13 +33,7 @@ OBJECTIVES: dict[str, Callable[[], Objective]] = {
     "replaced_mlm": lambda: tiny.objective(ReplacedMlmConfig(), PAIR),
 }
 LAYOUTS = [("dp", 1), ("dp", 2), ("fsdp", 1), ("fsdp", 2), ("fsdp_tp", 1), ("fsdp_tp", 2)]
-# test_compiled.py and the tests of the objectives have the others.
-SHORT = [("replaced_mlm", "fsdp", 2)]
-CASES = [
-    pytest.param(name, preset, parts, marks=[] if (name, preset, parts) in SHORT else pytest.mark.full)
-    for name in OBJECTIVES
-    for preset, parts in LAYOUTS
-]
+CASES = [(name, preset, parts) for name in OBJECTIVES for preset, parts in LAYOUTS]
 
 
 @functools.cache
@@ -49,7 +44,7 @@ def stepped(name: str, preset: str, devices: int, parts: int) -> tuple[State, di
     return ready.run(tiny.reads(tiny.batch(tiny.RAGGED), chosen))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name, preset, parts", CASES)
 def test_eight_devices_equal_one(name: str, preset: str, parts: int) -> None:
     """Loss, gradient and its norm <= 1e-5; weights of metrics, counts of predictions, equal."""

@@ -41,6 +41,14 @@ class Rows:
         return {name: array[indices] for name, array in everything.items()}
 
 
+# (rows in a batch, devices, preset): the last rows of 7 on one device, and 7 where some devices have none.
+SPLITS = [
+    (7, 1, "dp"),
+    (7, 8, "dp"),
+    *(pytest.param(*one, marks=pytest.mark.full) for one in [(1, 1, "dp"), (64, 1, "dp"), (64, 8, "fsdp_tp")]),
+]
+
+
 @functools.cache
 def ready(devices: int, dropout: float, preset: str = "dp", kind: Callable[[], MlmConfig] = PairConfig):
     where = tiny.mesh(preset, devices)
@@ -64,7 +72,7 @@ def expected() -> dict[str, float]:
     return numbers(N)
 
 
-@pytest.mark.parametrize("batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
+@pytest.mark.parametrize("batch, devices, preset", SPLITS)
 def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, preset: str, expected: dict[str, float]) -> None:
     """<= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
     accuracies and rates, are exact."""

@@ -76,6 +76,10 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return odds / odds.sum(axis=-1, keepdims=True)
 
 
+# (rows in a batch, devices, preset), as in test_evaluate.py.
+SPLITS = [(7, 1, "dp"), (7, 8, "dp"), *(pytest.param(*one, marks=pytest.mark.full) for one in [(64, 1, "dp"), (64, 8, "fsdp_tp")])]
+
+
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, np.ndarray]:
     """What the model says of all rows at once, in their order, float64."""
@@ -83,7 +87,7 @@ def outputs() -> dict[str, np.ndarray]:
     return jax.tree.map(np.float64, jax.device_get(jax.jit(objective.outputs)(params, Labelled().rows(0, np.arange(N)))))
 
 
-@pytest.mark.parametrize("batch, devices, preset", [(7, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
+@pytest.mark.parametrize("batch, devices, preset", SPLITS)
 def test_every_row_once_and_in_order(batch: int, devices: int, preset: str, outputs: dict[str, np.ndarray]) -> None:
     """Against the logits of all rows (<= 1e-5); the tag of a token may be another where two logits are as close as that."""
     index, got = in_batches(batch, devices, preset)
