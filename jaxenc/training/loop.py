@@ -167,11 +167,7 @@ def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-<<<<<<< HEAD
     with log.events.during("save", step), job.bars.shown(f"saving checkpoint {step:,}"):
-=======
-    with job.bars.shown(f"saving checkpoint {step:,}"), log.events.during("save", step):
->>>>>>> progress
         checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
 
 
