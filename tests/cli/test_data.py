@@ -1,10 +1,10 @@
-import argparse
 import sys
 
 import numpy as np
 import pytest
 
 from jaxenc.cli import data
+from jaxenc.cli.parser import Parser
 from jaxenc.data import report
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, word_list, wordpiece
@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     data.add_arguments(parser)
     return data.run(parser.parse_args([str(argument) for argument in arguments]))
 

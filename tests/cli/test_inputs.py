@@ -1,6 +1,5 @@
 """The arguments of `tokenizer` and `data` that say where text comes from: the same in both."""
 
-import argparse
 import json
 
 import pyarrow as pa
@@ -9,6 +8,7 @@ import pytest
 
 from jaxenc.cli import data, inputs, tokenizer
 from jaxenc.cli.main import main
+from jaxenc.cli.parser import Formatter, Parser
 from jaxenc.data import manifest
 from jaxenc.data.readers import Reading
 from jaxenc.data.readers.document import described
@@ -18,7 +18,7 @@ TEXTS = [f"Document number {i} is here. It is about the number {i}." for i in ra
 
 
 def run(command, *arguments):
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     command.add_arguments(parser)
     return command.run(parser.parse_args([str(argument) for argument in arguments]))
 
@@ -105,13 +105,13 @@ def test_r40_what_was_changed_is_said_by_both(tmp_path, capsys):
 @pytest.mark.parametrize("command", [tokenizer, data])
 def test_the_help_fits_a_screen(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    parser = argparse.ArgumentParser(prog="jaxenc command")
+    parser = Parser(prog="jaxenc command", formatter_class=Formatter)
     command.add_arguments(parser)
     assert len(parser.format_help().splitlines()) <= 40
 
 
 def test_the_defaults_are_those_of_reading():
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     inputs.add_arguments(parser)
     assert inputs.reading(parser.parse_args(["--input", "a"])) == Reading()
     given = "--input a --field f --document line --format csv --encoding cp1252 --tfds-dir d"

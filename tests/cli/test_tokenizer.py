@@ -1,16 +1,16 @@
-import argparse
 import functools
 
 import pytest
 
 from jaxenc.cli import tokenizer
+from jaxenc.cli.parser import Parser
 from jaxenc.data.tokenizers import load
 from jaxenc.data.tokenizers.lines import thinned
 from jaxenc.errors import UserError
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     tokenizer.add_arguments(parser)
     return tokenizer.run(parser.parse_args([str(argument) for argument in arguments]))
 

@@ -1,6 +1,5 @@
 """How many marks a rule of reading loses, and that `jaxenc tokenizer` and `jaxenc data` say so."""
 
-import argparse
 import itertools
 import unicodedata
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from tokenizers import normalizers
 
 from jaxenc.cli import tokenizer as command
+from jaxenc.cli.parser import Parser
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import marks, wordpiece
 from jaxenc.data.tokenizers.marks import Marks
@@ -49,7 +49,7 @@ def test_a_sample_is_even_and_bounded_and_leaves_the_texts_alone(most: int) -> N
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     command.add_arguments(parser)
     return command.run(parser.parse_args([str(argument) for argument in arguments]))
 
