@@ -57,7 +57,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
         beside = f"unigram counts give {counts['unigram']:.2f}, with the left neighbour {counts['left']:.2f}"
         normal = f"; {reference.recipe} was at position {theirs:.2f} after {_tokens(run) / 1e6:,.1f} M" if reference else ""
         what = f"{run.named} is {loss.last:.2f} after {run.tokens(run.step) / 1e6:,.1f} M tokens and hardly falls: {beside}{normal}"
-        fix = "raise optim.lr or train.batch, set optim.warmup to a tenth of the steps, or start from wider weights (model.init_scale)"
+        fix = f"{_other_rate(run, reference)}, set optim.warmup to a tenth of the steps, raise train.batch, or change model.init_scale"
         yield Finding(WARNING, "plateau", what, fix)
 
 
@@ -69,7 +69,7 @@ def behind(run: History, reference: Reference | None) -> Iterator[Finding]:
     own, theirs = position(loss.last, counts, run.kind), reference.at(_tokens(run))
     if BEYOND < own < SHARE * theirs:
         what = f"position {own:.2f}, and {reference.recipe} was at {theirs:.2f} after {_tokens(run) / 1e6:,.1f} M tokens"
-        fix = f"raise optim.lr ({run.phase.lr:g}, the reference {reference.lr:g}), or use smaller batches"
+        fix = f"{_other_rate(run, reference)}, or use smaller batches"
         yield Finding(WARNING, "slow", what, fix)
 
 
@@ -85,6 +85,12 @@ def too_low(run: History) -> Iterator[Finding]:
         what = f"held-out {run.named} is {held_out.last:.2f}{share}: lower than text allows"
         fix = "look for text that repeats (jaxenc data --inspect DIR), and for labels that the input shows"
         yield Finding(WARNING, "loss too low", what, fix)
+
+
+def _other_rate(run: History, reference: Reference | None) -> str:
+    """Advice on the learning rate: both too low and too high a rate leave a network on the plateau."""
+    lower = reference is not None and run.phase.lr > 2 * reference.lr
+    return f"{'lower' if lower else 'raise'} optim.lr ({run.phase.lr:g}{f', the reference {reference.lr:g}' if reference else ''})"
 
 
 def _tokens(run: History) -> float:

@@ -33,9 +33,15 @@ def test_a_run_as_good_as_the_reference_is_said_to_be_and_nothing_else() -> None
 
 def test_a_plateau_is_normal_for_as_long_as_the_reference_took() -> None:
     stuck = history(FLAT, FLAT)
-    assert names(level.plateau(stuck, reference())) == ["plateau"]  # at 0.03, where it was at 0.3 after a third of the tokens
-    assert not [*level.plateau(stuck, reference(tokens_per_step=4 * BATCH * LENGTH))]  # that was as far only later
+    half = dataclasses.replace(stuck, plan=(dataclasses.replace(stuck.plan[0], steps=2 * STEPS),))
+    assert names(level.plateau(half, reference())) == ["plateau"]  # at 0.03, where it was at 0.3 after a third of the tokens
+    slower = reference(tokens_per_step=4 * BATCH * LENGTH)  # at 0.2 after as many tokens, and not yet measured after a third
+    assert not [*level.plateau(half, slower)]
+    assert names(level.plateau(stuck, slower)) == ["plateau"]  # no step is left
+    assert not [*level.plateau(stuck, reference((0.05, 0.1), 4 * BATCH * LENGTH))]
     assert not [*level.plateau(history(FLAT, FLAT, warmup=STEPS // 2 + 1), reference())]  # hardly warmed up
+    assert "raise optim.lr (0.001, the reference 0.001)" in next(iter(level.plateau(stuck, reference()))).fix
+    assert "lower optim.lr (0.001, the reference 0.0001)" in next(iter(level.plateau(stuck, reference(lr=1e-4)))).fix
     leaving = lambda step: 7.0 if step < 300 else 7.0 - 0.005 * (step - 300)
     assert not [*level.plateau(history(leaving, leaving), reference())]  # it falls
 
