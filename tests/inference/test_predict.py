@@ -34,7 +34,7 @@ def dev(tuned: Path) -> list[str]:
     return [json.loads(line)["answer"] for line in (tuned / "runs" / "seed_1" / "dev.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("batch", [1, 7, 16, 64, 103])
+@pytest.mark.parametrize("batch", [7, 103, *(pytest.param(one, marks=pytest.mark.full) for one in (1, 16, 64))])
 def test_b92_answers_are_those_of_fine_tuning_whatever_the_batch(batch: int, model: Model, dev: list[str]) -> None:
     assert set(dev) == set(CLASSES)
     assert model.predict(TEXTS, batch=batch) == dev
