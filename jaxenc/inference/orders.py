@@ -1,4 +1,4 @@
-"""How probable the tokens of a text are when a model with two streams (XLNet) predicts them one at a time, in orders of your choice."""
+"""How probable the tokens of a text are when a model with two streams predicts them one at a time, in orders of your choice."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def scorer(model: Model) -> Scorer:
     """
     if not isinstance(model.objective, Plm):
         kind = model.config.objective.kind
-        raise UserError(f"its objective is {kind}, which predicts in no order", fix="load a model with objective.kind plm, such as XLNet")
+        raise UserError(f"its objective is {kind}, which predicts in no order", fix="load a model that was trained with objective.kind plm")
     tokenizer = inputs.needed(model.config.model, model.tokenizer)
     objective = dataclasses.replace(model.objective, memory=0)
 

@@ -25,7 +25,7 @@ def test_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share = lambda task: done.number(rf"{task} \| in the mix: \['([\d.]+)'")
     assert share("first letter of the word") > 0.2 + share("subject of the sentence")
     known = lambda layer: done.number(rf"subject of the sentence .*'{layer}': '([\d.]+)'")
-    assert known(1) > 0.03 + known(0)
+    assert known(2) > 0.2 + known(0)
     curves, parts, heat, scores, mix = range(5)
     assert len(done.pictures) == 5
     assert all(
