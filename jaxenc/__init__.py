@@ -1,6 +1,8 @@
 """Encoder language models, pretrained in JAX.
 
     jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, predict, apply, save
+    jaxenc.train_tokenizer(inputs, out)   a vocabulary, as `jaxenc tokenizer` trains it
+    jaxenc.build_data(inputs, tokenizer, out)   token shards, as `jaxenc data` writes them
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
     jaxenc.finetune(tune, ...)      trains a model on a task, as `jaxenc finetune` does
@@ -14,18 +16,21 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "load": "jaxenc.inference.load",
-    "override": "jaxenc.training.override",
-    "pretrain": "jaxenc.training.pretrain",
-    "evaluate": "jaxenc.tasks.evaluate",
-    "finetune": "jaxenc.tasks.finetune",
-    "probe": "jaxenc.inference.probe",
+    "load": "jaxenc.inference.load.load",
+    "train_tokenizer": "jaxenc.data.tokenizers.from_text.train_tokenizer",
+    "build_data": "jaxenc.data.build.build",
+    "override": "jaxenc.training.override.override",
+    "pretrain": "jaxenc.training.pretrain.pretrain",
+    "evaluate": "jaxenc.tasks.evaluate.evaluate",
+    "finetune": "jaxenc.tasks.finetune.finetune",
+    "probe": "jaxenc.inference.probe.probe",
 }
-__all__ = ["evaluate", "finetune", "load", "override", "pretrain", "probe"]
+__all__ = ["build_data", "evaluate", "finetune", "load", "override", "pretrain", "probe", "train_tokenizer"]
 
 
 def __getattr__(name: str) -> Any:
     """Imports one of the functions above when it is first used."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        module, _, own = _HOMES[name].rpartition(".")
+        return getattr(importlib.import_module(module), own)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

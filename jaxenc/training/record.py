@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 
@@ -47,6 +48,21 @@ def cut(workdir: pathlib.Path, step: int) -> None:
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
     return [_read(path, number, line, _row) for number, line in _whole_lines(path)]
+
+
+def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
+    """The rows of the metrics.jsonl of a run directory, or of its URL, as `read`. Raises UserError also for a run without one."""
+    lacks = UserError("no such file", f"{workdir}/{METRICS}", "name the directory of a run that has trained")
+    if storage.is_url(workdir):
+        place = storage.cache() / "metrics" / storage.key(str(workdir)) / METRICS
+        try:
+            storage.folder(str(workdir)).download(METRICS, place)
+        except FileNotFoundError:
+            raise lacks from None
+        return read(place)
+    if not (path := pathlib.Path(workdir) / METRICS).is_file():
+        raise lacks
+    return read(path)
 
 
 def _row(line: bytes) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import functools
 import pytest
 
 from jaxenc.cli import tokenizer
-from jaxenc.data.tokenizers import load
+from jaxenc.data.tokenizers import from_text, load
 from jaxenc.data.tokenizers.lines import thinned
 from jaxenc.errors import UserError
 
@@ -91,7 +91,7 @@ def test_b24_a_line_of_a_megabyte_is_trained_on_and_what_is_left_out_is_said(tex
     arguments = ["--input", text, tmp_path / "long.txt", "--type", "bpe", "--vocab-size", 300]
     run(*arguments, "--out", tmp_path / "all")
     assert "left out" not in capsys.readouterr().err
-    monkeypatch.setattr(tokenizer, "thinned", functools.partial(thinned, most=20_000))
+    monkeypatch.setattr(from_text, "thinned", functools.partial(thinned, most=20_000))
     run(*arguments, "--out", tmp_path / "some")
     (said,) = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
     start = "tokenizer: 98.1% of the text was left out: of 1,000,000 characters in words of more than 100 characters, 16,"

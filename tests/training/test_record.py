@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.training import record
 
@@ -35,6 +36,21 @@ def test_rows_up_to_the_step_stay_byte_for_byte(workdir: Path) -> None:
     record.cut(workdir, 1500)
     assert logs(workdir) == (b"".join(METRICS[:1500]), b"".join(EXAMPLES[:1500]))
     assert sorted(path.name for path in workdir.iterdir()) == [record.EXAMPLES, record.METRICS]
+
+
+def test_the_rows_of_a_run_are_read_from_its_folder_and_from_its_url(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A copy of an older state of the file does not stand in the way, and a run without the file is named."""
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    url = "memory://test_record/run"
+    storage.folder(url).write(record.METRICS, METRICS[0])
+    assert record.rows(url) == record.read(workdir / record.METRICS)[:1]
+    storage.folder(url).write(record.METRICS, b"".join(METRICS))
+    assert record.rows(url) == record.rows(workdir) == record.rows(str(workdir)) and len(record.rows(url)) == len(METRICS)
+    for none in (workdir / "none", "memory://test_record/none"):
+        with pytest.raises(UserError, match=r"none/metrics.jsonl: no such file; name the directory of a run"):
+            record.rows(none)
 
 
 def full(room: int) -> Callable[..., int]:
