@@ -1,13 +1,13 @@
 """Encoder language models, pretrained in JAX.
 
-    jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, predict, apply, save
-    jaxenc.train_tokenizer(inputs, out)   a vocabulary, as `jaxenc tokenizer` trains it
+    jaxenc.load(DIR)                            a trained model: encode, fill_mask, complete, predict, apply, save
+    jaxenc.train_tokenizer(inputs, out)         a vocabulary, as `jaxenc tokenizer` trains it
     jaxenc.build_data(inputs, tokenizer, out)   token shards, as `jaxenc data` writes them
-    jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
-    jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
-    jaxenc.finetune(tune, ...)      trains a model on a task, as `jaxenc finetune` does
-    jaxenc.probe(model, ...)        linear probes of every layer, as `jaxenc probe` trains them
-    jaxenc.evaluate(workdir)        held-out numbers, as `jaxenc evaluate` prints them
+    jaxenc.override(run, values)                a run with fields set by name, as `--config.FIELD=VALUE` sets them
+    jaxenc.pretrain(run, workdir)               trains, as `jaxenc pretrain` does
+    jaxenc.finetune(tune, ...)                  trains a model on a task, as `jaxenc finetune` does
+    jaxenc.probe(model, ...)                    linear probes of every layer, as `jaxenc probe` trains them
+    jaxenc.evaluate(workdir)                    held-out numbers, as `jaxenc evaluate` prints them
 
 jax and the rest are imported when one of them is first used.
 """
