@@ -11,6 +11,7 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.states import States, states
+from jaxenc.layers import attention_maps
 from jaxenc.layers import cache as caches
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
@@ -18,6 +19,7 @@ from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 class StackedConfig(EncoderConfig):
@@ -88,6 +90,10 @@ class StackedEncoder(nn.Module):
         hidden, table = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
         return states(stack(hidden, visible, noise, all_layers, cache=cache), table, all_layers, cache is not None)
+
+    def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:
+        """As `attentive.Attentive`."""
+        return attention_maps.computed(self, params, tokens, types, positions, visible, None)
 
     def forward_flops(self, length: int) -> float:
         """As `contract.Encoder`."""

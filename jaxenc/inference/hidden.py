@@ -1,7 +1,7 @@
 """Hidden states of many rows: rows of similar length form a batch, and results are copied while the device computes the next one."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import jax
 import numpy as np
@@ -24,6 +24,16 @@ def rows_at_once(params: Tree) -> int:
     return ROWS_ON_CPU if platform(devices[0]) == "cpu" else ROWS
 
 
+def by_length(real: np.ndarray, at_once: int) -> Iterator[tuple[np.ndarray, int]]:
+    """(numbers of rows that are computed together, the number of places that hold their tokens), shorter rows first. real: bool [batch,
+    length], False at padding."""
+    lengths = np.max(np.where(real, np.arange(1, real.shape[1] + 1), 0), axis=1, initial=1)
+    order = np.argsort(lengths, kind="stable")
+    for first in range(0, len(order), at_once):
+        chosen = order[first : first + at_once]
+        yield chosen, int(lengths[chosen[-1]])
+
+
 def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, width: int, at_once: int) -> np.ndarray:
     """float32 [states, batch, length, width] of `rows`, 0 at padding.
 
@@ -31,8 +41,6 @@ def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, wid
     of both. at_once: rows of one call.
     """
     real = rows["segments"] != 0
-    lengths = np.max(np.where(real, np.arange(1, real.shape[1] + 1), 0), axis=1, initial=1)
-    order = np.argsort(lengths, kind="stable")
     hidden = np.zeros((states, *real.shape, width), np.float32)
     started: deque[tuple[np.ndarray, int, Array]] = deque()
 
@@ -41,9 +49,7 @@ def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, wid
         for place, row in enumerate(chosen):
             np.copyto(hidden[:, row, :length], found[:, place, :length], where=real[row, :length, None])
 
-    for first in range(0, len(order), at_once):
-        chosen = order[first : first + at_once]
-        length = lengths[chosen[-1]]
+    for chosen, length in by_length(real, at_once):
         started.append((chosen, length, start({field: array[chosen, :length] for field, array in rows.items()})))
         if len(started) > AHEAD:
             write(*started.popleft())

@@ -117,11 +117,22 @@ def where_seen(mixed: Array, sees: Array) -> Array:
     return jnp.where(jnp.swapaxes(some, 1, 2), mixed, 0)
 
 
-def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
+def attention_weights(q: Array, k: Array, visible: Visible) -> Array:
+    """float32 [batch, heads, queries, keys]: softmax(q · k / sqrt(d)) of `attend`, without dropout, and 0 for a key that is not seen."""
+    weights, sees = _weigh(q, k, visible)
+    return jnp.where(sees, weights, 0)
+
+
+def _weigh(q: Array, k: Array, visible: Visible) -> tuple[Array, Array]:
+    """(softmax over the keys that are seen, uniform where none is; `Visible.sees`)."""
     scores = wide_product("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
     scores = scores if visible.bias is None else scores + visible.bias.astype(scores.dtype)
     sees = visible.sees(scores.shape[-1])
-    weights = jax.nn.softmax(jnp.where(sees, scores, HIDDEN), axis=-1)
+    return jax.nn.softmax(jnp.where(sees, scores, HIDDEN), axis=-1), sees
+
+
+def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
+    weights, sees = _weigh(q, k, visible)
     weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
     return where_seen(mixed, sees) if visible.can_hide_all else mixed

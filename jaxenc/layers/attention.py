@@ -7,7 +7,8 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import attend
+from jaxenc.layers.attend import attend, attention_weights
+from jaxenc.layers.attention_maps import hand_out
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense, together
 from jaxenc.layers.dropout import dropout
@@ -40,6 +41,7 @@ class SelfAttention(nn.Module):
             if held is not None:
                 held = held.written(k, v, visible.places)
                 k, v = held.keys, held.values
+            hand_out(self, lambda: attention_weights(q, k, visible))
             rule = functools.partial(attend, execution=self.execution, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
                 # The scores grow with the square of the length and are cheap to recompute.

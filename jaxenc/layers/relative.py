@@ -156,15 +156,30 @@ def relative_attend(
     """
     if backend not in ("xla", "pallas"):
         raise ValueError(f"attention backend {backend!r} has no relative positions: pass the answer of layers.attend.resolve")
-    content = None if backend == "pallas" else jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
-    distances = jnp.einsum("bqhd,brhd->bhqr", q + terms.position, r)
-    # A term that both labels share shifts all scores of a query equally, which does not change a softmax: only their difference matters.
-    segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
     if backend == "pallas":
-        return _pallas(q + terms.content, k, v, distances, segment, sight, rate, noise, layer)
-    weights = weigh(content, _position(distances, sight, k.shape[1]), segment, sight, q.shape[-1] ** -0.5)
+        return _pallas(q + terms.content, k, v, *_scores(q, r, terms), sight, rate, noise, layer)
+    weights = _weights(q, k, r, terms, sight)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
     return where_seen(mixed, sight.sees[:, None])
+
+
+def relative_weights(q: Array, k: Array, r: Array, terms: Terms, sight: Sight) -> Array:
+    """float32 [batch, heads, queries, keys]: the softmax of `relative_attend`, without dropout, and 0 for a key that is not seen."""
+    return jnp.where(sight.sees[:, None], _weights(q, k, r, terms, sight).astype(jnp.float32), 0)
+
+
+def _weights(q: Array, k: Array, r: Array, terms: Terms, sight: Sight) -> Array:
+    """As `weigh`."""
+    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
+    distances, segment = _scores(q, r, terms)
+    return weigh(content, _position(distances, sight, k.shape[1]), segment, sight, q.shape[-1] ** -0.5)
+
+
+def _scores(q: Array, r: Array, terms: Terms) -> tuple[Array, Array]:
+    """The scores by distance [batch, heads, queries, keys + length], and of a key of another segment [batch, heads, queries]."""
+    distances = jnp.einsum("bqhd,brhd->bhqr", q + terms.position, r)
+    # A term that both labels share shifts all scores of a query equally, which does not change a softmax: only their difference matters.
+    return distances, jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
 
 
 def _position(scores: Array, sight: Sight, keys: int) -> Array:

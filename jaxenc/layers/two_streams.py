@@ -9,6 +9,7 @@ from jax import Array
 
 from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
+from jaxenc.layers.attention_maps import hand_out
 from jaxenc.layers.dense import Kernel
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed
@@ -16,7 +17,7 @@ from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm
-from jaxenc.layers.relative import Context, Sight, Terms, relative_attend
+from jaxenc.layers.relative import Context, Sight, Terms, relative_attend, relative_weights
 from jaxenc.rng import Keys
 
 # (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
@@ -75,6 +76,7 @@ class RelativeAttention(nn.Module):
             mixed = rule(q, k, v, r, terms, sight, noise=noise, layer=layer).reshape(x.shape)
             return norm(x + dropout(mixed @ output, spec.dropout, noise, "attention_output", layer))
 
+        hand_out(self, lambda: relative_weights(q, k, r, terms, context.content))
         content = one(content, q, k, v, context.content, noise)
         if query is None:
             return content, None

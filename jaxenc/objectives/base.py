@@ -12,6 +12,7 @@ from jaxenc import metrics as metric_sums
 from jaxenc.data.batch import FIELDS, Field
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import ModelConfig
 from jaxenc.heads import BUILT_IN, Head
@@ -106,6 +107,14 @@ class Objective(abc.ABC):
         vocab_size], with spare rows (`ModelConfig.spare_rows`) and without padding rows, on the vocabulary. A head that searches has each
         of its predictions under `name_prediction`, and the example may leave out its `inputs`.
         """
+
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        """float32 [layers, batch, heads, length, length]: the attention weights of the layers whose states are `hidden` in `outputs`, of
+        each key (last axis) for each query; pure, without dropout, and 0 for a key that the query does not see.
+
+        example: as for `outputs`. Raises UserError for a model without attention.
+        """
+        raise UserError("this model has no attention", fix="look at the attention of a transformer, such as a BERT")
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """{name: [rows, ...]}, one prediction for each of these rows, without dropout; {} for an objective without predictions.

@@ -84,5 +84,8 @@ class Causal(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.encoder, self.heads, params, example)
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.encoder, params, example)
+
     def flops(self, length: int) -> float:
         return 3 * (self.encoder.forward_flops(length) + encoders.forward_flops(self.encoder, self.head, length))

@@ -229,6 +229,9 @@ class Distillation(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return self.mlm.outputs(params, example)
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return self.mlm.attentions(params, example)
+
     def flops(self, length: int) -> float:
         """As the contract says: three passes of the student and one of the teacher."""
         vocab, predictions = self.mlm.encoder.config.vocab_size, self.mlm.masking.predictions

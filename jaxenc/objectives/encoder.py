@@ -12,6 +12,7 @@ from jaxenc import families, losses, rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families import attentive
 from jaxenc.families.contract import Encoder, Encodes, ModelConfig
 from jaxenc.families.states import States
 from jaxenc.heads.contract import Fitted, Head, Setting
@@ -129,6 +130,13 @@ def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping
         given[name] = given[name][..., : encoder.config.vocab_size]
     given |= flat(searched(heads, params, states, example))
     return {name: _float32(value) for name, value in {"hidden": states.layers, **given}.items()}
+
+
+def attentions(encoder: Encoder, params: Tree, example: Mapping[str, Array]) -> Array:
+    """The result of `Objective.attentions`. Raises UserError for an encoder that is not `families.attentive.Attentive`."""
+    visible = encoder.config.attended(Visible.by_keys(example["segments"]))
+    inputs = (example["tokens"], example["types"], example["positions"], visible)
+    return attentive.required(encoder).attention_maps(params, *inputs)
 
 
 def logits(heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:

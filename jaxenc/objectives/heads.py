@@ -214,6 +214,9 @@ class Heads(Objective):
         """As the contract says, for single texts: rows with choices are passed as one text a row."""
         return encoders.outputs(self.encoder, self.heads, params, example)
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.encoder, params, example)
+
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """The predictions of all heads on a text or on tokens and of those that search, trained or not; labels are not read."""
         given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))

@@ -203,6 +203,9 @@ class Mlm(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.encoder, self.heads, params, example)
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.encoder, params, example)
+
     def flops(self, length: int) -> float:
         head = head_flops(self.encoder.width, self.encoder.table_width, self.encoder.config.vocab_size, self.masking.predictions)
         return 3 * (self.encoder.forward_flops(length) + head)

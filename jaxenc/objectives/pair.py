@@ -103,6 +103,9 @@ class Pair(Objective):
         given = encoders.row_logits(self.mlm.encoder, self.of_texts, params, example)
         return {name: self.of_texts[name].head.prediction(logits) for name, logits in given.items()}
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return self.mlm.attentions(params, example)
+
     def flops(self, length: int) -> float:
         width = self.mlm.encoder.width
         return self.mlm.flops(length) + 3 * 2.0 * width * (width + 2)

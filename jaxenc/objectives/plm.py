@@ -184,6 +184,9 @@ class Plm(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.encoder, self.heads, params, example)
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.encoder, params, example)
+
     def flops(self, length: int) -> float:
         predictions = self.permutation.predictions
         head = 2.0 * predictions * self.encoder.width * self.encoder.config.vocab_size

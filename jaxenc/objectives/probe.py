@@ -185,6 +185,9 @@ class Probing(Objective):
         hidden = self._hidden(params, example)
         return {"hidden": hidden, self.head.name: self._logits(params, hidden, example, None)}
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return self.encoder.attentions(params, example)
+
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """The head's prediction; labels are not read."""
         return {self.head.name: self.head.prediction(self._logits(params, self._hidden(params, example), example, None))}

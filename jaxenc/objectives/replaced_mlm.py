@@ -143,6 +143,9 @@ class ReplacedMlm(Objective):
         `mlm` of the generator."""
         return {**encoders.outputs(self.encoder, self.own_heads, params, example), **self.generator.outputs(params, example)}
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.encoder, params, example)
+
     def flops(self, length: int) -> float:
         encoder, predictions = self.encoder, length if self.predicts_all else self.generator.masking.predictions
         softmax = head_flops(encoder.width, encoder.table_width, encoder.config.vocab_size, predictions)

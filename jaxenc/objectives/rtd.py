@@ -135,6 +135,9 @@ class Rtd(Objective):
         of_discriminator = encoders.outputs(self.discriminator, {"rtd": self.head}, params, example)
         return {**of_discriminator, **self.generator.outputs(params, example)}
 
+    def attentions(self, params: Tree, example: Mapping[str, Array]) -> Array:
+        return encoders.attentions(self.discriminator, params, example)
+
     def flops(self, length: int) -> float:
         width = self.discriminator.width
         discriminator = self.discriminator.forward_flops(length) + 2.0 * length * width * (width + 1)

@@ -15,12 +15,14 @@ from jaxenc.families.albert.vocabulary import published_albert
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.states import States, states
 from jaxenc.heads import ON_TEXTS, TUNED
+from jaxenc.layers import attention_maps
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 # The dropout rate on the input of the heads of fine-tuned models.
 HEAD_DROPOUT = 0.1
@@ -125,6 +127,10 @@ class Albert(nn.Module):
         hidden = Dense(config.width, ("embed", "norm"), config.initializer, self.execution, name="project")(hidden)
         stack = Stack(config.block, config.layers, self.execution, stored=config.groups, name="encoder")
         return states(stack(hidden, visible, noise, all_layers), table, all_layers)
+
+    def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:
+        """As `attentive.Attentive`."""
+        return attention_maps.computed(self, params, tokens, types, positions, visible, None)
 
     def forward_flops(self, length: int) -> float:
         """As `contract.Encoder`."""

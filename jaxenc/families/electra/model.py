@@ -16,6 +16,7 @@ from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.networks import Networks
 from jaxenc.families.states import States, states
+from jaxenc.layers import attention_maps
 from jaxenc.layers import cache as caches
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense
@@ -25,6 +26,7 @@ from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 # Hidden states [batch, length, embedding] and the token table; tokens, types and positions, i32 [batch, length].
 Embedded = tuple[Array, Array]
@@ -217,6 +219,10 @@ class Electra(nn.Module):
         if self.network == "discriminator" or config.sharing == "embeddings":
             embedded = Embeddings(config.embeddings, self.execution, name="embeddings")(*rows, noise)
         return Body(config, self.network, self.execution, name=self.network)(embedded, rows, visible, noise, all_layers, cache)
+
+    def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:
+        """As `attentive.Attentive`."""
+        return attention_maps.computed(self, params, tokens, types, positions, visible, None)
 
     def forward_flops(self, length: int) -> float:
         """As `contract.Encoder`."""

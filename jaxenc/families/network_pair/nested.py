@@ -10,6 +10,7 @@ from jax import Array
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families import attentive
 from jaxenc.families.contract import TOKEN_TABLE, Encoder, EncoderConfig
 from jaxenc.families.states import States
 from jaxenc.layers.cache import Cache
@@ -62,12 +63,19 @@ class Nested:
         cache: tuple[Cache, ...] | None = None,
     ) -> States:
         """As `contract.Encoder`; the two networks of a pair draw independently from the same `noise`."""
-        params = variables["params"]
-        taken = [(path, leaf) for path, leaf in tree.leaves(params["discriminator"]) if path.startswith(self.shared)]
-        own = tree.from_leaves([*tree.leaves(params[self.name]), *taken])
         noise = noise and noise.apart(self.name)
         given = () if cache is None else (cache,)  # only an `Incremental` model takes one
-        return self.inner.apply({"params": own}, tokens, types, positions, visible, noise, all_layers, *given)
+        own = {"params": self._own(variables["params"])}
+        return self.inner.apply(own, tokens, types, positions, visible, noise, all_layers, *given)
+
+    def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:
+        """As `attentive.Attentive`. Raises UserError where `inner` is not."""
+        return attentive.required(self.inner).attention_maps(self._own(params), tokens, types, positions, visible)
+
+    def _own(self, params: Tree) -> Tree:
+        """The parameters of `inner`."""
+        taken = [(path, leaf) for path, leaf in tree.leaves(params["discriminator"]) if path.startswith(self.shared)]
+        return tree.from_leaves([*tree.leaves(params[self.name]), *taken])
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
         """As `contract.Encoder`, without the shared parameters."""

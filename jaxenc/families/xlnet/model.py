@@ -19,6 +19,7 @@ from jaxenc.families.states import States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.families.xlnet.vocabulary import published_xlnet
 from jaxenc.heads import ON_TEXTS, TUNED
+from jaxenc.layers import attention_maps
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.relative import Context, Sight, sinusoids
@@ -189,9 +190,12 @@ class XlnetEncoder:
         self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
     ) -> States:
         """As `contract.Encoder`; `positions` is not read, only distances are."""
-        sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
-        streams = self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers)
+        streams = self.module.apply(variables, _rows(tokens, types, visible), noise, all_layers)
         return states(streams.content, streams.table, all_layers)
+
+    def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:
+        """As `attentive.Attentive`, of the content stream."""
+        return attention_maps.computed(self.module, params, _rows(tokens, types, visible), None)
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
         """As `contract.Encoder`."""
@@ -209,3 +213,8 @@ class XlnetEncoder:
     def streams_flops(self, length: int, memory: int, predictions: int) -> float:
         """As `two_stream.TwoStreamEncoder`, without the keys of distances, which all rows share."""
         return self.module.forward_flops(length, memory, predictions)
+
+
+def _rows(tokens: Array, types: Array, visible: Visible) -> Rows:
+    """Rows in which each place sees itself and what `visible` allows."""
+    return Rows(tokens, types, visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool))
