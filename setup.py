@@ -16,7 +16,7 @@ setup(
         *(f"jaxenc.configs.{folder}" for folder in find_packages("configs")),
     ],
     package_dir={"jaxenc.configs": "configs"},
-    package_data={"jaxenc.report.normal": ["curves/*.json"]},
+    package_data={"jaxenc.reports.normal": ["curves/*.json"]},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
     install_requires=[
         "jax>=0.10.2,<0.13",

@@ -25,7 +25,7 @@ WORDS = {
     "tasks": "fine-tuning: data, scores, results",
     "inference": "a model in Python",
     "convert": "published models in and out",
-    "report": "what a run says of itself",
+    "reports": "what a run says of itself",
     "bench": "timings",
     "doctor": "what may be wrong before a run",
     "cli": "one file a command: parses, calls, prints",

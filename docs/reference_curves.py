@@ -1,4 +1,4 @@
-"""The reference curves of jaxenc/report/normal/curves/: adds the curve of a run, or prints the table of docs/normal.md.
+"""The reference curves of jaxenc/reports/normal/curves/: adds the curve of a run, or prints the table of docs/normal.md.
 
     python docs/reference_curves.py add RUN --recipe bert/small --corpus "English, 153 MB" --tokenizer wordpiece:16000 \\
         --hardware "one NVIDIA H200" --versions "jax 0.11.2" --date 2026-11-30 --command "jaxenc pretrain --config bert/small" \\
@@ -15,12 +15,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from jaxenc.report.normal import text
-from jaxenc.report.normal.history import LOSSES, History
-from jaxenc.report.normal.reference import Reference, references
+from jaxenc.reports.normal import text
+from jaxenc.reports.normal.history import LOSSES, History
+from jaxenc.reports.normal.reference import Reference, references
 from jaxenc.training import record
 
-CURVES = Path(__file__).parents[1] / "jaxenc/report/normal/curves"
+CURVES = Path(__file__).parents[1] / "jaxenc/reports/normal/curves"
 LEFT_OUT = ("step", "split", "seconds", "padding", "mask_rate")
 
 

@@ -8,6 +8,7 @@
     jaxenc.finetune(tune, ...)                  trains a model on a task, as `jaxenc finetune` does
     jaxenc.probe(model, ...)                    linear probes of every layer, as `jaxenc probe` trains them
     jaxenc.evaluate(workdir)                    held-out numbers, as `jaxenc evaluate` prints them
+    jaxenc.report(workdir)                      curves and tables of a run, as `jaxenc report` draws them
 
 jax and the rest are imported when one of them is first used.
 """
@@ -24,8 +25,9 @@ _HOMES = {
     "evaluate": "jaxenc.tasks.evaluate.evaluate",
     "finetune": "jaxenc.tasks.finetune.finetune",
     "probe": "jaxenc.inference.probe.probe",
+    "report": "jaxenc.reports.report.report",
 }
-__all__ = ["build_data", "evaluate", "finetune", "load", "override", "pretrain", "probe", "train_tokenizer"]
+__all__ = ["build_data", "evaluate", "finetune", "load", "override", "pretrain", "probe", "report", "train_tokenizer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from jaxenc.cli.report import show
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
-from jaxenc.report.report import report
+from jaxenc.reports.report import report
 from jaxenc.tasks import packages, scores
 from jaxenc.tasks import recipe as task_recipes
 from jaxenc.tasks.baselines import baselines

@@ -10,9 +10,9 @@ from typing import Any
 from jaxenc.cli import recipe
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
-from jaxenc.report.align import AXES
-from jaxenc.report.panels import DIRECTION_LOSSES
-from jaxenc.report.report import Report, compare, is_tuning, of_tuning, report
+from jaxenc.reports.align import AXES
+from jaxenc.reports.panels import DIRECTION_LOSSES
+from jaxenc.reports.report import Report, compare, is_tuning, of_tuning, report
 from jaxenc.tasks import results
 
 # Losses of the full softmax over the next token, whose exponential is the perplexity of the text.

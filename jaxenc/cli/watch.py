@@ -12,7 +12,7 @@ from jaxenc import storage
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.progress import Terminal
-from jaxenc.report import watch
+from jaxenc.reports import watch
 
 LOCAL, REMOTE = 2.0, 30.0  # seconds between two looks at a directory
 EXAMPLES = ("jaxenc watch --workdir runs/first", "jaxenc watch --workdir runs/first runs/second --once")

@@ -14,7 +14,7 @@ from jaxenc.doctor.probe import VISIBLE_WITHIN, Probe, probe
 from jaxenc.errors import UserError
 from jaxenc.findings import PROBLEM, WARNING, Finding
 from jaxenc.processes.barriers import from_primary, gathered
-from jaxenc.report.normal.comments import comments
+from jaxenc.reports.normal.comments import comments
 from jaxenc.training.run import Run
 
 VERIFYING = 4 * 3600  # seconds that a process waits for one that reads all bytes of the data

@@ -17,7 +17,7 @@ from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import main
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
-from jaxenc.report.report import report
+from jaxenc.reports.report import report
 from jaxenc.training.loop import Outcome
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run

@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc.cli.main import main
 from tests.faults.disk import disk, needs_root
-from tests.report.normal.test_planted import RUNS
+from tests.reports.normal.test_planted import RUNS
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.optim.optimizer import OptimConfig
-from jaxenc.report.report import report
+from jaxenc.reports.report import report
 from jaxenc.rng import Keys
 from jaxenc.training.run import Run
 from tests import tiny

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxenc.config import to_dict
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.report import picture, report
+from jaxenc.reports import picture, report
 from jaxenc.training import events, prepare, record, refusals, resume
 from jaxenc.training.job import Job
 from jaxenc.training.run import Run, from_dict

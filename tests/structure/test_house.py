@@ -23,7 +23,7 @@ LAYERS = (
     ("errors", "config", "fields", "findings", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
     ("storage", "progress"),
     ("processes",), ("hlo",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
-    ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("report",), ("bench",), ("doctor",), ("cli",),
+    ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("reports",), ("bench",), ("doctor",), ("cli",),
 )  # fmt: skip
 # The errors that a command prints as one line.
 USER_ERRORS = ("UserError", "Unsupported", "Incomplete")

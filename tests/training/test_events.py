@@ -10,7 +10,7 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.optim.optimizer import OptimConfig
-from jaxenc.report.goodput import goodput
+from jaxenc.reports.goodput import goodput
 from jaxenc.training import events
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run

@@ -1,0 +1,35 @@
+"""Where a step lies on the axis that runs are compared along."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxenc.errors import UserError
+from jaxenc.reports.history import History
+from jaxenc.training.events import EVENTS
+
+AXES = {"step": "step", "tokens": "tokens seen", "flops": "model FLOPs"}
+
+
+def positions(run: History, by: str) -> Callable[[int], float]:
+    """From a step of `run` to its place: the step itself, or what the run had seen or computed when it had taken that step.
+
+    tokens: Σ batch · length of the phases, as config.json has them: every position of every row, padding and [SEP] included, and of
+    bucketed rows the longest. flops: Σ batch · the objective's FLOPs of a row (`Objective.flops`: forward and backward of the matrix
+    products, nothing computed twice, no optimizer, no evaluation), as events.jsonl has them; MFU counts the same. Raises UserError for
+    another axis, and for `flops` of a run without events.jsonl.
+    """
+    if by not in AXES:
+        raise UserError(f"cannot align by {by}", "--align", f"use {', '.join(AXES)}")
+    if by == "step":
+        return float
+    if by == "tokens":
+        return _summed([(phase.start, phase.end, phase.batch * phase.length) for phase in run.plan])
+    if not run.start:
+        fix = "align by tokens or step; a run writes it from now on when it resumes"
+        raise UserError(f"has no {EVENTS} with the FLOPs of a step", run.workdir, fix)
+    return _summed([(phase["start"], phase["end"], phase["batch"] * phase["flops"]) for phase in run.start["phases"]])
+
+
+def _summed(parts: list[tuple[int, int, Any]]) -> Callable[[int], float]:
+    """The sum up to a step of what each step adds, for parts (first step, last step, what a step of it adds)."""
+    return lambda step: float(sum(max(0, min(step, end) - start) * each for start, end, each in parts))

@@ -1,0 +1,80 @@
+"""Comments on a run, from its work directory: is its loss normal, and if not, what may be wrong and what to do."""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Sequence
+
+from jaxenc import storage
+from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
+from jaxenc.files import one_at_a_time
+from jaxenc.findings import OK, PROBLEM, WARNING, Finding
+from jaxenc.reports.normal import detection, level, masks, rates, repeats, speed, stability, text
+from jaxenc.reports.normal.history import LOSSES, History
+from jaxenc.reports.normal.reference import Reference, nearest, references
+from jaxenc.reports.normal.text import Text
+from jaxenc.training import prepare, record
+from jaxenc.training.record import METRICS
+
+FEW = 5  # training rows below which nothing is judged
+
+
+def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = text.read) -> tuple[Finding, ...]:
+    """What there is to say of the run in `workdir`, a path or a URL: first where its loss stands and what it was compared with, then what
+    looks wrong. () where no run has trained.
+
+    read: tells the facts of the run's text. A fine-tuning is not judged, and a metrics.jsonl or config.json that cannot be read is a
+    finding. Raises UserError for a URL that cannot be reached.
+    """
+    if storage.is_url(workdir):
+        return _of_url(str(workdir), read)
+    folder = pathlib.Path(workdir)
+    if not (folder / METRICS).is_file():
+        return ()
+    try:
+        run = History.of(record.read(folder / METRICS), folder / prepare.CONFIG)
+    except UserError as error:
+        return (Finding(WARNING, "training", f"not judged: {error}"),)
+    if run.kind not in LOSSES:
+        return (Finding(OK, "training", f"objective.kind={run.kind or 'unknown'} is not judged: reference curves are of pretraining"),)
+    return judge(dataclasses.replace(run, text=read(run.data)), references())
+
+
+def judge(run: History, known: Sequence[Reference]) -> tuple[Finding, ...]:
+    """The comments on a run whose text was read, beside the references `known`."""
+    rows = sum(row["split"] == "train" for row in run.rows)
+    if rows < FEW:
+        return (Finding(OK, "training", f"{rows} rows of training numbers up to step {run.step:,}: too few to judge"),)
+    reference = nearest(run, known)
+    unstable = [*stability.divergence(run), *rates.too_high(run, reference)]
+    broken = any(one.level == PROBLEM for one in unstable)
+    return (
+        *level.stands(run, reference),
+        *unstable,
+        *rates.too_low(run, reference),
+        # What follows from a loss that diverges is no finding of its own.
+        *(() if unstable else level.plateau(run, reference)),
+        *(() if unstable else level.behind(run, reference)),
+        *level.too_low(run),
+        *masks.rate(run),
+        *masks.padding(run),
+        *detection.generator(run),
+        *(() if unstable else detection.discriminator(run, reference)),
+        *(() if broken else repeats.overfitting(run)),
+        *repeats.duplicates(run),
+        *repeats.held_out(run),
+        *speed.throughput(run),
+    )
+
+
+def _of_url(url: str, read: Callable[[DataConfig], Text]) -> tuple[Finding, ...]:
+    """The comments on a run at a URL, from copies of the files that are read."""
+    folder, place = storage.folder(url), storage.cache() / "comments" / storage.key(url)
+    with one_at_a_time(place, storage.HERE):
+        for name in (METRICS, prepare.CONFIG):
+            (place / name).unlink(missing_ok=True)
+            try:
+                folder.download(name, place / name)
+            except FileNotFoundError:
+                return ()
+        return comments(place, read)

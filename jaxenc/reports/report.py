@@ -1,0 +1,174 @@
+"""The report of a run, of several runs, and of a fine-tuning: the implementation of `jaxenc report`."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jaxenc import storage
+from jaxenc.data import baselines
+from jaxenc.errors import UserError
+from jaxenc.files import one_at_a_time, user_errors, write_bytes
+from jaxenc.reports import differences, history, panels, picture, several, single, tuned
+from jaxenc.reports.history import History
+from jaxenc.reports.normal.comments import comments
+from jaxenc.tasks import results
+from jaxenc.tasks.results import Results
+from jaxenc.training import prepare
+from jaxenc.training.events import EVENTS
+from jaxenc.training.record import METRICS
+
+PAGE, PICTURE, COMPARISON = "report.html", "report.png", "comparison.html"
+ADVICE = "free some space, or name another file with --out"
+NO_RECIPE: Callable[[str], Mapping[str, Any]] = lambda name: {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """held_out: {name: number} of the last evaluation, with its `step`, {} without an evaluation; of several runs, of the first. counts:
+    {count baseline: nats a token}. page, picture: paths of the HTML page and of the PNG. notes: what is missing and why, one line each."""
+
+    held_out: dict[str, Any]
+    counts: dict[str, float]
+    page: pathlib.Path
+    picture: pathlib.Path
+    notes: tuple[str, ...]
+
+
+def report(
+    workdir: str | pathlib.Path,
+    with_baselines: bool = True,
+    out: str | pathlib.Path = "",
+    recipe: Callable[[str], Mapping[str, Any]] = NO_RECIPE,
+) -> Report:
+    """Writes report.html and report.png to a run directory and returns its report.
+
+    with_baselines: also compute the count baselines (`data.baselines`), which reads the full data set, and say what looks wrong
+    (`reports.normal`). out: another file for the page; the picture is beside it. recipe: from the name of a recipe to its fields, {} where
+    it is not known. Raises UserError for a run without metrics.
+    """
+    if storage.is_url(workdir):
+        with _copied(str(workdir)) as (place, folder):
+            found = _of_run(history.read(place, str(workdir)), with_baselines, pathlib.Path(out or place / PAGE), recipe)
+            for path in () if out else (found.page, found.picture):
+                folder.upload(path, path.name)
+            return found
+    storage.must_be_local(workdir, "--workdir")
+    place = pathlib.Path(workdir)
+    return _of_run(history.read(place), with_baselines, pathlib.Path(out or place / PAGE), recipe)
+
+
+def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_baselines: bool = True, out: str | pathlib.Path = "") -> Report:
+    """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`. by: a name of
+    `align.AXES`. Raises UserError as `report` and `align.positions`."""
+    with contextlib.ExitStack() as copies:
+        runs, folders = [], []
+        for workdir, name in zip(workdirs, _names(workdirs), strict=True):
+            if storage.is_url(workdir):
+                place, folder = copies.enter_context(_copied(str(workdir)))
+            else:
+                storage.must_be_local(workdir, "--workdir")
+                place, folder = pathlib.Path(workdir), None
+            runs.append(history.read(place, name))
+            folders.append(folder)
+        notes: list[str] = []
+        counts: dict[str, float] = {}
+        if with_baselines and len({run.data for run in runs}) > 1:
+            notes.append("no count baselines: the runs do not have the same data settings")
+        elif with_baselines:
+            counts = _counts(runs[0], notes)
+        page = pathlib.Path(out or runs[0].workdir / COMPARISON)
+        drawn = panels.of_runs(runs, by, counts)
+        found = Report(runs[0].held_out, counts, page, page.with_suffix(".png"), tuple(notes))
+        _write(found, several.page(runs, by, counts, notes), picture.picture(drawn))
+        if folders[0] is not None and not out:
+            for path in (found.page, found.picture):
+                folders[0].upload(path, path.name)
+        return found
+
+
+def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tuple[Results, Report]:
+    """(the results of a fine-tuning; its report): writes a page and a picture of all seeds, and those of each seed to its own directory.
+    Raises UserError for a folder that is not one of `finetune`."""
+    workdir = pathlib.Path(workdir)
+    found = Results.read(workdir / results.NAME)
+    folders = [workdir / results.SEEDS.format(one.seed) for one in found.seeds]
+    runs = [history.read(folder, folder.name) for folder in folders if (folder / METRICS).is_file()]
+    for run in runs:
+        _of_run(dataclasses.replace(run, name=str(run.workdir)), False, run.workdir / PAGE, NO_RECIPE)
+    page = pathlib.Path(out or workdir / PAGE)
+    links = {run.name: os.path.relpath(run.workdir / PAGE, page.parent) for run in runs}
+    held_out = runs[0].held_out if runs else {}
+    wrote = Report(held_out, {}, page, page.with_suffix(".png"), ())
+    _write(wrote, tuned.page(str(workdir), found, runs, links), picture.picture([tuned.scores(found), *panels.of_runs(runs, "step", {})]))
+    return found, wrote
+
+
+def is_tuning(workdir: str | pathlib.Path) -> bool:
+    """Whether a folder of this machine is the work directory of `finetune`, and not the run directory of a seed."""
+    folder = pathlib.Path(workdir)
+    return not storage.is_url(workdir) and (folder / results.NAME).is_file() and not (folder / METRICS).is_file()
+
+
+def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Callable[[str], Mapping[str, Any]]) -> Report:
+    notes: list[str] = []
+    counts = _counts(run, notes) if with_baselines else {}
+    if not run.held_out:
+        notes.append(f"{run.workdir / METRICS} holds no evaluation yet; eval.every is {run.evaluates.every}, and the last step has one")
+    found = Report(run.held_out, counts, page, page.with_suffix(".png"), tuple(notes))
+    said = [one.line for one in comments(run.workdir)] if with_baselines else []
+    html = single.page(run, counts, notes, recipe(differences.recipe_name(run)), said)
+    drawn = [*panels.of_run(run, counts), *([panels.of_time(run)] if run.start else [])]
+    _write(found, html, picture.picture(drawn))
+    return found
+
+
+def _write(found: Report, html: str, png: bytes) -> None:
+    if found.page.suffix != ".html":
+        raise UserError("the page is HTML", f"--out {found.page}", "name a file that ends in .html")
+    with user_errors(found.page, ADVICE):
+        # A lone surrogate, of a name that is not UTF-8, has no encoding.
+        write_bytes(found.page, html.encode("utf-8", "backslashreplace"))
+        write_bytes(found.picture, png)
+
+
+def _counts(run: History, notes: list[str]) -> dict[str, float]:
+    """The count baselines of the data of a run; {} where there are none, with the reason in `notes`."""
+    if run.data.mixture:
+        notes.append(f"no count baselines: they are of one data folder, and data.mixture names {len(run.data.mixture)}")
+    elif run.data.path:  # a fine-tuned run has examples, and no data folder
+        counted = baselines.sentence_baselines if run.data.rows == "sentences" else baselines.count_baselines
+        try:
+            return counted(run.data.path)
+        except UserError as error:
+            notes.append(f"no count baselines: {error}")
+    return {}
+
+
+@contextlib.contextmanager
+def _copied(url: str) -> Any:
+    """(a folder with copies of what a report reads, the folder at the URL) of a run at a URL."""
+    folder, place = storage.folder(url), storage.cache() / "reports" / storage.key(url)
+    with one_at_a_time(place, storage.HERE):
+        for name in (METRICS, prepare.CONFIG, EVENTS):
+            (place / name).unlink(missing_ok=True)
+            try:
+                folder.download(name, place / name)
+            except FileNotFoundError as error:
+                if name != EVENTS:
+                    raise UserError("no such file", f"{url}/{name}", "name the directory of a run that has trained") from error
+        yield place, folder
+
+
+def _names(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
+    """The shortest ends of the paths that tell them apart; a path that came twice has its number."""
+    paths = [str(workdir).rstrip("/") if storage.is_url(workdir) else str(pathlib.Path(workdir).absolute()) for workdir in workdirs]
+    parts = [path.split("/") for path in paths]
+    names = paths
+    for length in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(one[-length:]) for one in parts]
+        if len(set(names)) == len(set(paths)):
+            break
+    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]

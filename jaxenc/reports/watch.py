@@ -1,0 +1,193 @@
+"""What a run does now, as lines of text: the implementation of `jaxenc watch`."""
+
+import dataclasses
+import itertools
+import pathlib
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxenc import storage
+from jaxenc.checkpoint import verify
+from jaxenc.checkpoint.remote import RemoteSteps
+from jaxenc.progress import clock
+from jaxenc.reports import history
+from jaxenc.reports.history import History
+from jaxenc.reports.sparkline import sparkline
+from jaxenc.tasks.results import SEEDS
+from jaxenc.training import prepare
+from jaxenc.training.events import EVENTS
+from jaxenc.training.record import METRICS
+
+READ = (METRICS, EVENTS, prepare.CONFIG)
+QUIET = 60.0  # seconds without a new line after which a run may have been killed, and at least
+SLOW = 5  # times the usual time between two lines
+NARROW = 60  # columns below which there is no room for a curve
+CURVES = 8  # names with a curve of their own
+NAMED = {"lr": "lr {:.1e}", "tokens_per_second": "tokens/s {:,.0f}", "mfu": "MFU {:.1%}", "gradient_norm": "gradient norm {:.3g}",
+         "skipped": "skipped {:,.0f}"}  # fmt: skip
+NO_CURVE = ("padding", "mask_rate", "seconds", "step", "split", *NAMED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """name: of the run. history: None before its first numbers. written: when it last wrote, in Unix seconds, 0 where that is not known.
+    checkpoint: the step of the newest one, -1 without one; saved: when it was written, as `written`."""
+
+    name: str
+    history: History | None = None
+    written: float = 0.0
+    checkpoint: int = -1
+    saved: float = 0.0
+
+
+def expanded(workdirs: Sequence[str]) -> list[str]:
+    """`workdirs`, with the runs of its seeds in the place of a directory of `jaxenc finetune`."""
+    out = []
+    for workdir in workdirs:
+        seeds = [] if storage.is_url(workdir) else sorted(pathlib.Path(workdir).glob(SEEDS.format("[0-9]*")))
+        out += map(str, seeds) if seeds and not (pathlib.Path(workdir) / METRICS).exists() else [workdir]
+    return out
+
+
+def look(workdir: str) -> Seen:
+    """What a run directory says now; of one at a URL, its files are copied first. Raises UserError for files that are damaged."""
+    if not storage.is_url(workdir):
+        storage.must_be_local(workdir, "--workdir")
+        return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
+    folder = storage.folder(workdir)
+    with tempfile.TemporaryDirectory() as copied:
+        for name in {*READ} & {*folder.names()}:
+            folder.download(name, pathlib.Path(copied, name))
+        return _look(workdir, pathlib.Path(copied), RemoteSteps(folder.below("checkpoints")).steps())
+
+
+def _look(name: str, place: pathlib.Path, steps: Sequence[int]) -> Seen:
+    """steps: the checkpoints that are there."""
+    newest = max(steps, default=-1)
+    if not (place / METRICS).is_file() or not (place / METRICS).stat().st_size:
+        return Seen(name, checkpoint=newest)
+    found = history.read(place, name)
+    happened = {event["step"]: event["time"] for event in found.events if event["event"] == "checkpoint"}
+    local = place / "checkpoints" / str(newest) / verify.CHECKSUMS
+    saved = local.stat().st_mtime if local.is_file() else happened.get(newest, 0.0)
+    if storage.is_url(name):
+        return Seen(name, found, max((event["time"] for event in found.events), default=0.0), newest, saved)
+    return Seen(name, found, max((place / one).stat().st_mtime for one in (METRICS, EVENTS) if (place / one).exists()), newest, saved)
+
+
+def rate(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Steps a second between the last two training rows of one start, 0 where there are none."""
+    train = [row for row in rows if row["split"] == "train"][-2:]
+    if len(train) < 2 or train[1]["seconds"] <= train[0]["seconds"]:
+        return 0.0
+    return (train[1]["step"] - train[0]["step"]) / (train[1]["seconds"] - train[0]["seconds"])
+
+
+def state(seen: Seen, now: float) -> str:
+    """Whether the run still writes, in words. now: Unix seconds."""
+    if seen.history is None:
+        return "no numbers yet"
+    events = [event for event in seen.history.events if event["event"] in ("start", "stop")]
+    if events and events[-1]["event"] == "stop":
+        reason = str(events[-1]["reason"])
+        return {"finished": "finished", "preempted": "stopped"}.get(reason, f"ended with {reason}")
+    if not seen.written:
+        return "running or killed"
+    times = [row["seconds"] for row in seen.history.rows[-20:]]
+    usual = statistics.median([max(b - a, 0.0) for a, b in itertools.pairwise(times)] or [0.0])
+    age = max(now - seen.written, 0.0)
+    return f"no line for {clock(age)}, killed?" if age > max(QUIET, SLOW * usual) else f"running, wrote {clock(age)} ago"
+
+
+def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]:
+    """One run in lines of at most `width` columns. now: Unix seconds."""
+    if seen.history is None:
+        return [_cut(seen.name, width), _cut("no numbers yet: waiting for the first", width)]
+    run, total = seen.history, _total(seen.history)
+    out = [*_wrapped([seen.name, state(seen, now)], width), *_wrapped(_steps(run, total), width)]
+    train, held_out = ([row for row in run.rows if row["split"] == split] for split in ("train", "held_out"))
+    for name in _names(train, held_out):
+        out.append(_curve(name, train, held_out, width, unicode))
+    last = train[-1] if train else {}
+    out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name)], width)
+    age = f", {clock(max(now - seen.saved, 0))} ago" if seen.saved else ""
+    return [*out, _cut(f"checkpoint {seen.checkpoint:,}{age}" if seen.checkpoint >= 0 else "no checkpoint yet", width)]
+
+
+def table(runs: Sequence[Seen], now: float, width: int) -> list[str]:
+    """Several runs, one a line of at most `width` columns; what does not fit is left out, the last columns first."""
+    heads = ("run", "step", "loss", "held out", "left", "state", "tokens/s")
+    cells = [heads, *(_cells(seen, now) for seen in runs)]
+    shared = len(_common([seen.name for seen in runs]))
+    cells = [heads, *((row[0][shared:], *row[1:]) for row in cells[1:])]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    widths[0] = min(widths[0], max(width // 3, 8))
+    shown = next((n for n in range(len(heads), 1, -1) if sum(widths[:n]) + 2 * (n - 1) <= width), 2)
+    padded = lambda row: [_cut(row[0], widths[0]).ljust(widths[0]), *map(str.rjust, row[1:shown], widths[1:shown])]
+    return [_cut("  ".join(padded(row)), width) for row in cells]
+
+
+def _cells(seen: Seen, now: float) -> tuple[str, ...]:
+    if seen.history is None:
+        return (seen.name, "-", "-", "-", "-", state(seen, now), "-")
+    train = [row for row in seen.history.rows if row["split"] == "train"]
+    last, held_out, total = train[-1] if train else {}, seen.history.held_out, _total(seen.history)
+    step, speed = seen.history.step, rate(seen.history.rows)
+    loss = next((value for name, value in held_out.items() if name.endswith("loss")), None)
+    number = lambda value: "-" if value is None else f"{value:.4f}"
+    left = clock((total - step) / speed) if speed and total > step else "-"
+    tokens = f"{last['tokens_per_second']:,.0f}" if "tokens_per_second" in last else "-"
+    return (seen.name, f"{step:,}/{total:,}", number(last.get("loss")), number(loss), left, state(seen, now).partition(",")[0], tokens)
+
+
+def _total(run: History) -> int:
+    return int(run.start["steps"]) if "steps" in run.start else run.plan[-1].end
+
+
+def _steps(run: History, total: int) -> list[str]:
+    speed = rate(run.rows)
+    left = [f"about {clock((total - run.step) / speed)} left"] if speed and run.step < total else []
+    return [f"step {run.step:,} of {total:,} ({run.step / max(total, 1):.0%})", *left]
+
+
+def _names(train: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The numbers with a curve: the loss, its terms where there are several, accuracies and scores."""
+    names = dict.fromkeys(["loss", *(name for rows in (train, held_out) for name in (rows[-1] if rows else {}))])
+    there = [name for name in names if name not in NO_CURVE and not name.endswith("_predictions")]
+    return [name for name in there if any(name in row for row in (*train[-1:], *held_out[-1:]))][:CURVES]
+
+
+def _curve(name: str, train: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, Any]], width: int, unicode: bool) -> str:
+    of = lambda rows: [float(row[name]) for row in rows if name in row]
+    here, there = of(train), of(held_out)
+    if width < NARROW:
+        values = [f"{here[-1]:#.4g}"] * bool(here) + [f"held out {there[-1]:#.4g}" for _ in there[:1]]
+        return _cut(f"{name} {', '.join(values)}", width)
+    numbers = f"{name:<14} " + (f"{here[-1]:>#8.4g}" if here else " " * 8) + (f"  held out {there[-1]:>#8.4g}" if there else " " * 19)
+    room = width - len(numbers) - 2
+    picture = sparkline(here or there, room, *([] if unicode else ["_.-=*#"])) if room >= 8 else ""
+    return _cut(f"{numbers}  {picture}".rstrip(), width)
+
+
+def _common(names: Sequence[str]) -> str:
+    """The folder that all names begin with, '' without one."""
+    parts = [name.split("/")[:-1] for name in names]
+    count = next((i for i, level in enumerate(zip(*parts, strict=False)) if len(set(level)) > 1), min(map(len, parts)))
+    return "".join(f"{part}/" for part in parts[0][:count])
+
+
+def _wrapped(words: Sequence[str], width: int) -> list[str]:
+    """`words` with gaps between, on as many lines as they need."""
+    out: list[str] = []
+    for word in words:
+        if out and len(out[-1]) + 3 + len(word) <= width:
+            out[-1] += f"   {word}"
+        else:
+            out.append(_cut(word, width))
+    return out
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}~"

@@ -1,0 +1,190 @@
+"""What `jaxenc watch` shows of run directories that were written by hand."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaxenc.checkpoint import verify
+from jaxenc.cli.main import main
+from jaxenc.cli.watch import EXAMPLES
+from jaxenc.reports import watch
+from jaxenc.reports.sparkline import MARKS, sparkline
+from jaxenc.reports.watch import Seen
+from jaxenc.training.run import Run, to_json
+from tests.terminal import CONTROL, terminal
+
+NOW = 1_000_000.0
+STOPPED = {"event": "stop", "step": 300, "seconds": 0.0, "reason": "finished"}
+
+
+def row(step: int, split: str, seconds: float, **numbers: float) -> dict[str, Any]:
+    return {"step": step, "split": split, **numbers, "seconds": seconds}
+
+
+def train(step: int, **more: float) -> dict[str, Any]:
+    """Two steps a second; a loss that falls."""
+    numbers = {"loss": 9 - step / 100, "mlm_loss": 9 - step / 100, "mlm_accuracy": 0.1, "padding": 0.0, "gradient_norm": 0.5, "lr": 1e-4}
+    return row(step, "train", step / 2, **numbers, skipped=0, tokens_per_second=12_345.6, mfu=0.321, **more)
+
+
+def make(folder: Path, rows: list[Mapping[str, Any]], events: Sequence[Mapping[str, Any]] = (), age: float = 4) -> Path:
+    """A run directory that was last written `age` seconds before NOW, with a checkpoint of step 200 that was written 90 s before."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_bytes(to_json(Run()))
+    lines = "".join(json.dumps(one) + "\n" for one in rows)
+    (folder / "metrics.jsonl").write_text(lines)
+    if events:
+        (folder / "events.jsonl").write_text("".join(json.dumps({"time": NOW - age, **one}) + "\n" for one in events))
+    step = folder / "checkpoints" / "200"
+    step.mkdir(parents=True)
+    verify.write_checksums(step, 200)
+    for path, seconds in ((step / verify.CHECKSUMS, 90), *((path, age) for path in folder.glob("*.jsonl"))):
+        os.utime(path, (NOW - seconds, NOW - seconds))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    rows = [train(step) for step in range(100, 301, 100)]
+    return make(tmp_path / "run", [*rows, row(200, "held_out", 101.0, mlm_loss=8.5, mlm_accuracy=0.25, mlm_predictions=9)])
+
+
+def test_a_run_that_trains_in_80_columns(run: Path) -> None:
+    assert watch.lines(watch.look(str(run)), NOW, 79) == [
+        *watch._wrapped([str(run), "running, wrote 0:00:04 ago"], 79),
+        "step 300 of 100,000 (0%)   about 13:50:50 left",
+        "loss              6.000                     █▅▁",
+        "mlm_loss          6.000  held out    8.500  █▅▁",
+        "mlm_accuracy     0.1000  held out   0.2500  ▁▁▁",
+        "lr 1.0e-04   tokens/s 12,346   MFU 32.1%   gradient norm 0.5",
+        "checkpoint 200, 0:01:30 ago",
+    ]
+
+
+@pytest.mark.parametrize("width", [20, 39, 59, 79, 200])
+def test_no_line_is_wider_than_the_terminal(run: Path, width: int, tmp_path: Path) -> None:
+    seen = watch.look(str(run))
+    frames = [watch.lines(seen, NOW, width), watch.lines(Seen("a" * 100), NOW, width), watch.table([seen, Seen("b" * 50)], NOW, width)]
+    assert all(len(line) <= width for frame in frames for line in frame)
+    assert any("mlm_loss" in line for line in frames[0])
+
+
+@pytest.mark.parametrize(
+    "events, age, words",
+    [
+        ([], 4, "running, wrote 0:00:04 ago"),
+        ([], 200, "running, wrote 0:03:20 ago"),
+        ([], 300, "no line for 0:05:00, killed?"),
+        ([STOPPED], 300, "finished"),
+        ([{**STOPPED, "reason": "preempted"}], 300, "stopped"),
+        ([{**STOPPED, "reason": "Diverged"}], 300, "ended with Diverged"),
+    ],
+)
+def test_whether_it_still_writes(events: list[Mapping[str, Any]], age: float, words: str, tmp_path: Path) -> None:
+    """A line every 50 seconds is usual here: 200 without one are nothing, 300 are."""
+    seen = watch.look(str(make(tmp_path / "run", [train(step) for step in (100, 200, 300)], events, age)))
+    assert watch.state(seen, NOW) == words
+
+
+def test_a_start_after_a_stop_runs(tmp_path: Path) -> None:
+    start = {
+        "event": "start",
+        "step": 300,
+        "seconds": 1.0,
+        "kind": "resume",
+        "reached": 300,
+        "command": [],
+        "versions": {},
+        "device": "cpu",
+    }
+    start |= {"devices": 1, "processes": 1, "steps": 400, "phases": []}
+    seen = watch.look(str(make(tmp_path / "run", [train(100), train(300)], [STOPPED, start])))
+    assert watch.state(seen, NOW).startswith("running") and "step 300 of 400 (75%)   about 0:00:50 left" in watch.lines(seen, NOW, 79)
+
+
+def test_the_rate_is_not_that_across_a_restart() -> None:
+    """The clock of the rows begins again with every start."""
+    assert watch.rate([row(100, "train", 50.0), row(200, "train", 3.0)]) == 0
+    assert watch.rate([row(100, "train", 50.0), row(200, "train", 90.0), row(200, "held_out", 95.0)]) == 2.5
+
+
+def test_several_runs_are_a_table(run: Path, tmp_path: Path) -> None:
+    other = make(tmp_path / "other", [train(100)], [STOPPED])
+    lines = watch.table([watch.look(str(one)) for one in (run, other, tmp_path / "none")], NOW, 100)
+    assert [line.split() for line in lines] == [
+        ["run", "step", "loss", "held", "out", "left", "state", "tokens/s"],
+        ["run", "300/100,000", "6.0000", "8.5000", "13:50:50", "running", "12,346"],
+        ["other", "100/100,000", "8.0000", "-", "-", "finished", "12,346"],
+        ["none", "-", "-", "-", "-", "no", "numbers", "yet", "-"],
+    ]
+
+
+def test_a_fine_tuning_is_its_seeds(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        make(tmp_path / "tuned" / f"seed_{seed}", [train(100)])
+    assert watch.expanded([str(tmp_path / "tuned"), "memory://a/b"]) == [
+        *(str(tmp_path / f"tuned/seed_{i}") for i in (0, 1)),
+        "memory://a/b",
+    ]
+
+
+def test_a_run_at_a_url(run: Path) -> None:
+    import fsspec
+
+    fsspec.filesystem("memory").put(str(run), "/watched", recursive=True)
+    seen = watch.look("memory://watched")
+    assert (seen.history.step, seen.checkpoint, watch.state(seen, NOW)) == (300, 200, "running or killed")
+
+
+def test_once_prints_a_picture_and_ends(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["watch", "--workdir", str(run), "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "step 300 of 100,000" in out and CONTROL not in out
+    assert main(["watch", "--workdir", str(tmp_path / "none"), "--once"]) == 0
+    assert "no numbers yet: waiting" in capsys.readouterr().out
+
+
+def test_without_a_terminal_it_says_what_to_do(run: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["watch", "--workdir", str(run)]) == 2
+    assert capsys.readouterr() == ("", "jaxenc: jaxenc watch: shows a live picture, and this is no terminal; add --once\n")
+
+
+def test_damaged_numbers_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:
+    (run / "metrics.jsonl").write_text("[1]\n")
+    assert main(["watch", "--workdir", str(run), "--once"]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith(f"jaxenc: {run}/metrics.jsonl:1: is no row of numbers") and err.count("\n") == 1
+
+
+def test_it_waits_for_a_run_and_ends_with_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run begins at the second look; at the third the user leaves."""
+    looks: list[int] = []
+
+    def pause(seconds: float) -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            make(tmp_path / "run", [train(100)])
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("time.sleep", pause)
+    with terminal() as written:
+        assert main(["watch", "--workdir", str(tmp_path / "run")]) == 0
+        assert sys.stdout.isatty()
+    text = written()
+    assert text.index("no numbers yet") < text.index("step 100 of 100,000") and "\x1b[?25l" not in text
+    assert EXAMPLES[0].startswith("jaxenc watch")
+
+
+def test_a_sparkline_has_the_shape_of_its_values() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == MARKS
+    assert sparkline([float("nan"), 1, float("inf")], 8) == MARKS[0] and sparkline([], 8) == "" and sparkline([1, 2], 0) == ""
+    assert sparkline([0, 2, 10, 10], 2) == MARKS[0] + MARKS[-1]  # means 1 and 10
+    assert len(sparkline(list(range(1000)), 30)) == 30
