@@ -53,7 +53,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
     if own > BEYOND or _gained(run) > STANDS_STILL:
         return
     theirs = reference.at(_tokens(run)) if reference else BEYOND if run.step >= run.steps else math.nan
-    if own < SHARE * theirs - SCATTER:  # never of NaN
+    if theirs > 0 and own < SHARE * theirs - SCATTER:  # never of NaN
         beside = f"unigram counts give {counts['unigram']:.2f}, with the left neighbour {counts['left']:.2f}"
         normal = f"; {reference.recipe} was at position {theirs:.2f} after {_tokens(run) / 1e6:,.1f} M" if reference else ""
         what = f"{run.named} is {loss.last:.2f} after {run.tokens(run.step) / 1e6:,.1f} M tokens and hardly falls: {beside}{normal}"

@@ -102,6 +102,8 @@ def test_a_loss_above_its_start_and_one_that_keeps_jumping() -> None:
     assert [(one.level, one.check) for one in rates.too_high(history(above), None)] == [(PROBLEM, "learning rate too high")]
     jumps = lambda step: falling(step) + 2.0 * (step % 100 == 0 and step > 0)
     assert [(one.level, one.check) for one in rates.too_high(history(jumps), None)] == [(WARNING, "learning rate too high")]
+    once = lambda step: falling(step) + 2.0 * (step in (300, 310, 320))
+    assert not [*rates.too_high(history(once), None)]  # one jump of three rows
     early = lambda step: falling(step) + 2.0 * (step in (10, 20, 30, 40))  # while the rate rises
     assert not [*rates.too_high(history(early), None)]
 
