@@ -114,7 +114,7 @@ class Objective(abc.ABC):
 
         example: as for `outputs`. Raises UserError for a model without attention.
         """
-        raise UserError("this model has no attention", fix="look at the attention of a transformer, such as a BERT")
+        raise UserError("this model has no attention", fix="choose a model whose layers attend")
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """{name: [rows, ...]}, one prediction for each of these rows, without dropout; {} for an objective without predictions.

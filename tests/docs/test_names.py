@@ -12,9 +12,9 @@ from tests.docs.blocks import PAGES, ROOT
 PARTS = "objective|model|data|train|phases|optim|mesh|checkpoint|eval|log|task|frozen"
 FIELD = re.compile(rf"^(?:--config\.)?((?:{PARTS})(?:\.[a-z]\w*)+)(?:=.*)?$")
 # `data.py` and the like are files, and methods are followed by brackets.
-FILE = re.compile(r"\.(py|md|json|jsonl|tsv|txt|csv|yaml|parquet|conll|conllu|sh|png|html|pt|safetensors)$")
+FILE = re.compile(r"\.(py|md|json|jsonl|tsv|txt|csv|yaml|parquet|conll|conllu|sh|png|html|pt|safetensors|ipynb)$")
 # Attributes of a loaded model, and fields of a tokenizer.json.
-NO_FIELDS = {"model.predict", "model.params", "model.merges", "model.type", "model.vocab"}
+NO_FIELDS = {"model.predict", "model.attentions", "model.params", "model.merges", "model.type", "model.vocab"}
 COMING_FROM = sorted((ROOT / "docs" / "coming_from").glob("*.md"))
 # Of other programs.
 FOREIGN = {
