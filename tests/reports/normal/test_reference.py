@@ -70,7 +70,7 @@ def test_the_nearest_has_the_objective_then_the_kind_then_the_size() -> None:
 def test_the_curves_are_shipped() -> None:
     """By the list of setup.py, which names a pattern: every file fits it."""
     assert 'package_data={"jaxenc.reports.normal": ["curves/*.json"]}' in (ROOT / "setup.py").read_text()
-    files = {path.suffix for path in (ROOT / "jaxenc" / "report" / "normal" / "curves").iterdir()}
+    files = {path.suffix for path in (ROOT / "jaxenc" / "reports" / "normal" / "curves").iterdir()}
     assert files == {".json"}
 
 
