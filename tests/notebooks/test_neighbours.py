@@ -17,7 +17,7 @@ def test_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     margins = [[float(value) for value in row.split()] for row in re.findall(r"^[012] +((?: *-?\d\.\d\d){3})", done.printed, re.MULTILINE)]
     assert len(margins) == 3 and sum(margins[0]) < 0.5 * sum(max(margins, key=sum))
     right = [done.number(rf"layer {layer}: the nearest occurrence of the word has its sense in (\d+)%") for layer in range(3)]
-    assert right[0] < 75 and max(right) > 80
+    assert max(right) >= right[0] + 20
     assert "bank: 12 occurrences in 36 sentences" in done.printed
     curves, blocks, maps = range(len(done.pictures))
     assert all(done.colours(curves, colour) > 0.001 for colour in ("#0072B2", "#E69F00", "#009E73"))
