@@ -57,7 +57,7 @@ def tuning_of(task: Task, start: str, folder: Path, **train: Any) -> FineTune:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["classifier", "regressor"])
+@pytest.mark.parametrize("name", ["classifier", pytest.param("regressor", marks=pytest.mark.full)])
 def test_ten_losses_and_the_score_are_those_of_transformers(name: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In float32 without dropout: losses to 1e-5, the answers to the dev set the same. The peer's process is a call here."""
     monkeypatch.setattr(tune, "answer", lambda module, asked, peer: peer_tune.tuned(asked))

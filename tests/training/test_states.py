@@ -55,7 +55,8 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-@pytest.mark.slow
+# tests/baseline/test_resume.py goes on with such a run in the short suite.
+@pytest.mark.full
 @pytest.mark.usefixtures("one_device")
 def test_twenty_steps_and_twenty_more_after_a_restart_are_forty(data: Path, whole: Path, tmp_path: Path) -> None:
     """Parameters, Adagrad's sums, the states of both directions, numbers and rows bitwise; the states of step 20 are in its checkpoint."""
