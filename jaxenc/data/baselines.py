@@ -12,6 +12,7 @@ FIT_TOKENS = 200_000
 HELD_OUT_TOKENS = 1_000_000
 EM_STEPS = 30
 ADD = 0.1
+BLOCK = 500  # tokens in a row that weights are fitted to
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +33,9 @@ def count_baselines(path: str) -> dict[str, float]:
 
     unigram: counts + ADD. left: a mixture of the unigram and of the frequencies after the token on the left. left_right: a mixture of
     those two and of the frequencies in front of the token on the right. The weights of a mixture are numbers fitted by EM on training
-    tokens that are not counted: a tenth of those used, FIT_TOKENS at most. From the front of each split TRAIN_TOKENS and
-    HELD_OUT_TOKENS are used at most, which bounds the memory (0.8 GB measured); neighbours may belong to another document.
+    tokens that are not counted: a tenth of those used, FIT_TOKENS at most, in blocks spread evenly, since a text may be sorted by source.
+    From the front of each split TRAIN_TOKENS and HELD_OUT_TOKENS are used at most, which bounds the memory (0.8 GB measured); neighbours
+    may belong to another document or block.
     Raises UserError when a split is too short.
     """
     train, held_out = open_split(path, "train"), open_split(path, "held_out")
@@ -42,7 +44,9 @@ def count_baselines(path: str) -> dict[str, float]:
     fitted = min(FIT_TOKENS, len(tokens) // 10)
     if fitted < 3 or len(test) < 3:
         raise UserError("count baselines need 30 training and 3 held-out tokens", path, "build with more text or a higher --held-out")
-    counted, fit = tokens[:-fitted], tokens[-fitted:]
+    every = len(tokens) // fitted
+    fitting = np.arange(len(tokens)) // min(BLOCK, fitted) % every == every - 1
+    counted, fit = tokens[~fitting], tokens[fitting]
     unigram = (np.bincount(counted, minlength=size) + ADD) / (len(counted) + ADD * size)
     tables = [_count(counted[:-1], counted[1:], size), _count(counted[1:], counted[:-1], size)]
     totals = np.bincount(counted, minlength=size)
@@ -73,11 +77,12 @@ def sentence_baselines(path: str) -> dict[str, float]:
     train, held_out = open_split(path, "train"), open_split(path, "held_out")
     size = train.manifest.tokenizer.size
     pairs, test = _pairs(train, TRAIN_TOKENS), _pairs(held_out, HELD_OUT_TOKENS)
-    begins = np.flatnonzero(pairs[0] == train.manifest.tokenizer.cls)
-    cut = begins[begins <= pairs.shape[1] - min(FIT_TOKENS, pairs.shape[1] // 10)].max(initial=0)
-    if not cut or not test.shape[1]:
+    sentence = np.cumsum(pairs[0] == train.manifest.tokenizer.cls) - 1
+    every = min(max(10, -(-pairs.shape[1] // FIT_TOKENS)), int(sentence[-1]) + 1)
+    if every < 2 or not test.shape[1]:
         raise UserError("count baselines need more than one sentence", path, "build with more text or a higher --held-out")
-    counted, fit = pairs[:, :cut], pairs[:, cut:]
+    fitting = sentence % every == every - 1
+    counted, fit = pairs[:, ~fitting], pairs[:, fitting]
     out: dict[str, float] = {}
     for name, direction in (("left", 1), ("right", -1)):
         (beside, targets), known, asked = (pairs[::direction] for pairs in (counted, fit, test))

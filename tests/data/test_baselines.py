@@ -17,8 +17,9 @@ def test_the_three_numbers_equal_a_slow_loop(data):
     """Dictionaries instead of sorted arrays, and EM token by token."""
     train, test = (open_split(data, split).tokens for split in ("train", "held_out"))
     train, test = train.take(np.arange(len(train))).tolist(), test.take(np.arange(len(test))).tolist()
-    fit = train[-(len(train) // 10) :]
-    counted = train[: -len(fit)]
+    block = min(500, len(train) // 10)
+    fit = [w for i, w in enumerate(train) if i // block % 10 == 9]
+    counted = [w for i, w in enumerate(train) if i // block % 10 != 9]
     one = collections.Counter(counted)
     left, right = collections.Counter(itertools.pairwise(counted)), collections.Counter((b, a) for a, b in itertools.pairwise(counted))
     uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 60)
@@ -71,10 +72,8 @@ def test_sentences_equal_a_slow_loop_with_markers_and_unknown_words_folded(words
             yield list(itertools.pairwise(read)) if direction == "left" else [(b, a) for a, b in itertools.pairwise(read)]
 
     train, test = list(pairs("train")), [pair for sentence in pairs("held_out") for pair in sentence]
-    fit = []
-    while len(fit) < sum(map(len, (*train, fit))) // 10:
-        fit = train.pop() + fit
-    counted = [pair for sentence in train for pair in sentence]
+    fit = [pair for i, sentence in enumerate(train) for pair in sentence if i % 10 == 9]
+    counted = [pair for i, sentence in enumerate(train) for pair in sentence if i % 10 != 9]
     one, two = collections.Counter(target for _, target in counted), collections.Counter(counted)
     beside = collections.Counter(context for context, _ in counted)
     uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 20)
