@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxenc.reports import align, labels
 from jaxenc.reports.goodput import sessions
-from jaxenc.reports.history import History
+from jaxenc.reports.history import ADDRESS, History
 
 TOKENS = "loss, nats a token"
 DIRECTION_LOSSES = ("forward_loss", "backward_loss")
@@ -15,7 +15,7 @@ DIRECTION_LOSSES = ("forward_loss", "backward_loss")
 TOKEN_LOSSES = (*DIRECTION_LOSSES, "causal_loss", "forward_sampled_loss", "backward_sampled_loss")
 RATES = ("mask_rate", "replaced", "padding")
 # Not drawn: the axis itself, clocks and counts, and what is drawn under another name (a perplexity is the exponential of a loss).
-LEFT_OUT = ("step", "split", "seconds", "skipped")
+LEFT_OUT = (*ADDRESS, "skipped")
 LINE, DOTS, MARKS = "line", "dots", "marks"
 
 
@@ -113,11 +113,10 @@ def of_time(run: History) -> Panel:
         line += [(math.nan, math.nan)] * bool(line)
         line += [(at(row), row["step"]) for row in rows if row["event"] != "checkpoint"]
     curves.append(Curve("steps", *_columns(line), 0))
-    marks = (("evaluation", "evaluation"), ("checkpoint", "checkpoint"), ("start", "start"))
-    for style, (name, event) in enumerate(marks, 1):
+    for style, event in enumerate(("evaluation", "checkpoint", "start"), 1):
         points = [(at(row), row["step"]) for row in run.events if row["event"] == event]
         if points:
-            curves.append(Curve(name, *_columns(points), style, MARKS))
+            curves.append(Curve(event, *_columns(points), style, MARKS))
     return Panel("steps over time", f"{unit} since the first start", tuple(curves))
 
 
@@ -128,8 +127,8 @@ def _panel(title: str, across: str, curves: Sequence[Curve], counts: Mapping[str
 
 
 def _alone(title: str, name: str, many: int) -> str:
-    """The title of a panel of one metric of a group of `many`: its name with the unit of the group, or the title of the group where that is
-    the name in words."""
+    """The title of a panel that shows one metric of a group of `many`: its name and the unit of the group, or the title of the group where
+    the metric is all of it."""
     _, comma, unit = title.partition(", ")
     return f"{name}, {unit}" if comma else name if many > 1 else title
 

@@ -36,9 +36,8 @@ def read(data: DataConfig) -> Text:
         return Text(missing=f"data.mixture names {len(data.mixture)} folders, and counts are of one")
     if not data.path or is_url(data.path):
         return Text(missing=f"data.path is {data.path}, which is not read here" if data.path else "the run has no data folder")
-    counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
     try:
-        counts = counted(data.path)
+        found = counts(data)
         train, held_out = (open_split(data.path, split) for split in ("train", "held_out"))
     except UserError as error:
         return Text(missing=str(error))
@@ -47,7 +46,13 @@ def read(data: DataConfig) -> Text:
     distinct, first = np.unique(ours, return_index=True)
     again = lengths.sum() - lengths[first].sum()
     known = held_lengths[np.isin(theirs, distinct)].sum()
-    return Text(counts, len(train.tokens), float(again / max(lengths.sum(), 1)), float(known / max(held_lengths.sum(), 1)))
+    return Text(found, len(train.tokens), float(again / max(lengths.sum(), 1)), float(known / max(held_lengths.sum(), 1)))
+
+
+def counts(data: DataConfig) -> dict[str, float]:
+    """{count baseline: nats a token} of the data folder at `data.path`, for the rows that a run makes of it. Raises UserError."""
+    counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
+    return counted(data.path)
 
 
 def _sentences(shards: Shards) -> tuple[np.ndarray, np.ndarray]:
