@@ -50,8 +50,8 @@ class Panel:
 
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """{title: names of metrics} of the panels with data, and always of the token losses, which the count baselines are drawn with. Numbers
-    of one scale share a panel; one that is none of the kinds known here has its own."""
+    """{title: names of metrics} of the panels with data. The token losses always have one, since it shows the count baselines. Numbers of
+    one scale share a panel; a metric of no kind that is known here has its own."""
     names = {name: None for row in rows for name in row if name not in LEFT_OUT and not name.endswith(("perplexity", "_predictions"))}
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
     tokens = [name for name in names if name.endswith("lm_loss") or name in TOKEN_LOSSES]
@@ -60,7 +60,7 @@ def groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     found = {
         TOKENS: tokens,
         "other losses, nats": others,
-        # Of a single term it is that term.
+        # With a single term the total is that term.
         "total loss": ["loss"] * ("loss" in names and len(tokens) + len(others) != 1),
         "accuracy": accuracies,
         "detection": ending("_auc", "_auc_identity", "_precision", "_recall"),

@@ -9,9 +9,12 @@ from jaxenc.reports.history import ADDRESS, History
 
 
 def page(runs: Sequence[History], by: str, counts: Mapping[str, float], notes: Sequence[str]) -> str:
-    """The page of several runs as HTML: what became of each, last held-out numbers, settings that differ, one chart a metric with a curve
-    a run. by: a name of `align.AXES`. counts: {count baseline: nats a token}, where the runs share their data. Raises UserError as
-    `align.positions`."""
+    """The page of several runs as HTML: what became of each, last held-out numbers, settings that differ, and a chart of each metric with
+    a curve of each run.
+
+    by: a name of `align.AXES`. counts: {count baseline: nats a token}, where the runs share their data. Raises UserError as
+    `align.positions`.
+    """
     title = f"{len(runs)} runs"
     return parts.page(f"{title}: jaxenc report", [
         f"<h1>{title}, by {parts.escape(align.AXES[by])}</h1>",
