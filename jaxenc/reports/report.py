@@ -12,6 +12,7 @@ from jaxenc.files import user_errors, write_bytes
 from jaxenc.reports import differences, history, panels, picture, several, single, tuned
 from jaxenc.reports.history import History
 from jaxenc.reports.normal import comments, text
+from jaxenc.reports.normal.text import Text
 from jaxenc.tasks import results
 from jaxenc.tasks.results import Results
 from jaxenc.training.record import METRICS
@@ -61,7 +62,7 @@ def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_basel
     if with_baselines and len({run.settings.data for run in runs}) > 1:
         notes.append("no count baselines: the runs do not have the same data settings")
     elif with_baselines:
-        counts = _counts(runs[0], notes)
+        counts = dict(_text(runs[0], notes).counts)
     page = pathlib.Path(out or runs[0].workdir / COMPARISON)
     drawn = panels.of_runs(runs, by, counts)
     found = Report(runs[0].held_out, counts, page, page.with_suffix(".png"), tuple(notes))
@@ -96,11 +97,12 @@ def is_tuning(workdir: str | pathlib.Path) -> bool:
 
 def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Callable[[str], Mapping[str, Any]]) -> Report:
     notes: list[str] = []
-    counts = _counts(run, notes) if with_baselines else {}
+    facts = _text(run, notes) if with_baselines else Text()
+    counts = dict(facts.counts)
     if not run.held_out:
         notes.append(f"{run.workdir / METRICS} holds no evaluation yet; eval.every is {run.settings.eval.every}, and the last step has one")
     found = Report(run.held_out, counts, page, page.with_suffix(".png"), tuple(notes))
-    said = [one.line for one in comments.of_run(run.rows, run.settings)] if with_baselines else []
+    said = [one.line for one in comments.of_run(run.rows, run.settings, lambda data: facts)] if with_baselines else []
     html = single.page(run, counts, notes, recipe(differences.recipe_name(run)), said)
     drawn = [*panels.of_run(run, counts), *([panels.of_time(run)] if run.start else [])]
     _write(found, html, picture.picture(drawn))
@@ -116,16 +118,13 @@ def _write(found: Report, html: str, png: bytes) -> None:
         write_bytes(found.picture, png)
 
 
-def _counts(run: History, notes: list[str]) -> dict[str, float]:
-    """The count baselines of the data of a run; {} where there are none, with the reason in `notes`."""
-    if run.settings.data.mixture:
-        notes.append(f"no count baselines: they are of one data folder, and data.mixture names {len(run.settings.data.mixture)}")
-    elif run.settings.data.path:  # a fine-tuned run has examples, and no data folder
-        try:
-            return text.counts(run.settings.data)
-        except UserError as error:
-            notes.append(f"no count baselines: {error}")
-    return {}
+def _text(run: History, notes: list[str]) -> Text:
+    """The facts of a run's text, with the reason in `notes` where there are no count baselines."""
+    data = run.settings.data
+    facts = text.read(data)
+    if facts.missing and (data.path or data.mixture):  # a fine-tuned run has examples, and no data folder
+        notes.append(f"no count baselines: {facts.missing}")
+    return facts
 
 
 def _read(workdir: str | pathlib.Path, name: str) -> History:

@@ -20,7 +20,7 @@ from jaxenc.training.record import METRICS
 FEW = 5  # training rows below which nothing is judged
 
 
-def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = text.read) -> tuple[Finding, ...]:
+def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = text.read_here) -> tuple[Finding, ...]:
     """What there is to say of the run in `workdir`, a path or a URL: first where its loss stands and what it was compared with, then what
     looks wrong. () where no run has trained.
 
@@ -37,7 +37,7 @@ def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = t
     return of_run(rows, settings, read)
 
 
-def of_run(rows: Sequence[Mapping[str, Any]], settings: Settings, read: Callable[[DataConfig], Text] = text.read) -> tuple[Finding, ...]:
+def of_run(rows: Sequence[Mapping[str, Any]], settings: Settings, read: Callable[[DataConfig], Text]) -> tuple[Finding, ...]:
     """The comments on a run with these rows of metrics.jsonl, as `comments`. A fine-tuning is not judged."""
     kind = str(settings.fields.get("objective", {}).get("kind", ""))
     if kind not in LOSSES:

@@ -29,15 +29,21 @@ class Text:
     missing: str = ""
 
 
+def read_here(data: DataConfig) -> Text:
+    """As `read`, but no data folder is downloaded: one at a URL is a reason, too."""
+    return Text(missing=f"data.path is {data.path}, which is not read here") if is_url(data.path) else read(data)
+
+
 def read(data: DataConfig) -> Text:
-    """The facts of a run's data folder. Reads up to 20 million tokens of it. A folder that is gone, at a URL or one of several is a reason
-    and no error."""
+    """The facts of a run's data folder; one at a URL is copied to this machine. Reads up to 20 million tokens of it. A folder that is gone,
+    or one of several, is a reason and no error."""
     if data.mixture:
         return Text(missing=f"data.mixture names {len(data.mixture)} folders, and counts are of one")
-    if not data.path or is_url(data.path):
-        return Text(missing=f"data.path is {data.path}, which is not read here" if data.path else "the run has no data folder")
+    if not data.path:
+        return Text(missing="the run has no data folder")
+    counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
     try:
-        found = counts(data)
+        counts = counted(data.path)
         train, held_out = (open_split(data.path, split) for split in ("train", "held_out"))
     except UserError as error:
         return Text(missing=str(error))
@@ -46,13 +52,7 @@ def read(data: DataConfig) -> Text:
     distinct, first = np.unique(ours, return_index=True)
     again = lengths.sum() - lengths[first].sum()
     known = held_lengths[np.isin(theirs, distinct)].sum()
-    return Text(found, len(train.tokens), float(again / max(lengths.sum(), 1)), float(known / max(held_lengths.sum(), 1)))
-
-
-def counts(data: DataConfig) -> dict[str, float]:
-    """{count baseline: nats a token} of the data folder at `data.path`, for the rows that a run makes of it. Raises UserError."""
-    counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
-    return counted(data.path)
+    return Text(counts, len(train.tokens), float(again / max(lengths.sum(), 1)), float(known / max(held_lengths.sum(), 1)))
 
 
 def _sentences(shards: Shards) -> tuple[np.ndarray, np.ndarray]:
