@@ -15,8 +15,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from jaxenc.reports import history
 from jaxenc.reports.normal import text
-from jaxenc.reports.normal.history import LOSSES, History
+from jaxenc.reports.normal.history import History, neighbours
 from jaxenc.reports.normal.reference import Reference, references
 from jaxenc.training import record
 
@@ -26,9 +27,10 @@ LEFT_OUT = ("step", "split", "seconds", "padding", "mask_rate")
 
 def of_run(folder: Path, told: Mapping[str, str], counts: Mapping[str, float]) -> Reference:
     """The curve of a run. told: the fields in words; counts: {} for those of the run's data folder."""
-    run = History.of(record.read(folder / record.METRICS), folder / "config.json")
+    settings = history.settings(folder / "config.json")
+    run = History(record.rows(folder), settings, text.read(settings.data))
     rows = [row for row in run.rows if row["split"] == "held_out"]
-    found = counts or text.read(run.data).counts
+    found = counts or run.text.counts
     assert rows and found, f"{folder}: {len(rows)} evaluations, counts {found}"
     names = [name for name in rows[0] if name not in LEFT_OUT and not name.endswith(("_predictions", "_perplexity"))]
     kind, size = told["tokenizer"].split(":")
@@ -37,7 +39,7 @@ def of_run(folder: Path, told: Mapping[str, str], counts: Mapping[str, float]) -
         objective=run.kind,
         model={name: run.model[name] for name in ("kind", "width", "layers") if name in run.model},
         tokens_per_step=run.phase.batch * run.phase.length,
-        steps=run.steps,
+        steps=run.settings.steps,
         warmup=run.phase.warmup,
         lr=run.phase.lr,
         counts={name: round(nats, 4) for name, nats in found.items()},
@@ -55,7 +57,7 @@ def table() -> str:
             if tokens >= 1.9 * last or step == one.step[-1]:
                 shown.append(f"{tokens / 1e6:.3g}: {loss:.2f} ({place:.2f})")
                 last = tokens
-        low = sum(one.counts[name] for name in LOSSES[one.objective][1]) / len(LOSSES[one.objective][1])
+        low = neighbours(one.counts, one.objective)
         lines.append(f"| `{one.recipe}` | {one.counts['unigram']:.2f}, {low:.2f} | {' · '.join(shown)} |")
     return "\n".join(lines)
 

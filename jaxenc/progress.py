@@ -23,8 +23,8 @@ SPINNER = "|/-\\"
 class Bar:
     """How far one thing is. Its owner sets numbers; the thread that draws reads them.
 
-    what: what is running. total: how much there is to do, 0 where it is unknown. unit: of `total`, in the plural. hint: a word more.
-    drawn: whether anybody sees it; lines of progress are not needed then.
+    what: what is running. total: how much there is to do, 0 where it is unknown. unit: of `total`, in the plural. hint: a remark after the
+    numbers. drawn: whether it is on a terminal; where it is, lines of progress are not needed.
     """
 
     def __init__(self, what: str, total: float = 0, unit: str = "", done: float = 0, hint: str = "") -> None:
@@ -40,7 +40,7 @@ class Bar:
         self._done = done
 
     def add(self, more: float = 1) -> None:
-        """So much more is done."""
+        """`more` is done beyond what was."""
         self.at(self._done + more)
 
     def counting(self, items: Iterable[T]) -> Iterator[T]:
@@ -61,7 +61,7 @@ class Bar:
         return (now - since) * max(self.total - self._done, 0) / (self._done - first) if self._done > first else 0.0
 
     def line(self, now: float, width: int, filled: str = "━", rest: str = "─") -> str:
-        """The bar in at most `width` columns; what does not fit is left out from the right, the picture of the bar first."""
+        """The bar in at most `width` columns; where they are too few, the picture of the bar is left out, then the end of the text."""
         numbers = [self._count()] if self._done or self.total else []
         left = self.left(now)
         times = clock(self.age(now)) + (f", about {clock(left)} left" if left else "")

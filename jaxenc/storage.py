@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.files import inside, user_errors, written
+from jaxenc.files import inside, one_at_a_time, user_errors, written
 
 if TYPE_CHECKING:  # fsspec is an extra
     from fsspec import AbstractFileSystem
@@ -101,6 +101,25 @@ def folder(url: str) -> "Folder":
         raise UserError(f"has a part {found.pop()!r}", url, "write the address without it")
     with opened(url) as (system, path):
         return Folder(url.rstrip("/"), system, path.rstrip("/"))
+
+
+@contextlib.contextmanager
+def at_hand(place: str | Path, names: Iterable[str]) -> Iterator[Path]:
+    """A folder of this machine that holds the files `names` of `place`, those that are there: `place` itself, or where it is a URL a folder
+    of fresh copies, which no other process replaces during the block. An error in the block names the URL."""
+    if not is_url(place):
+        yield Path(place)
+        return
+    source, copies = folder(str(place)), cache() / "copies" / key(str(place))
+    with one_at_a_time(copies, HERE):
+        for name in names:
+            (copies / name).unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                source.download(name, copies / name)
+        try:
+            yield copies
+        except UserError as error:
+            raise error.renamed(str(copies), source.url) from error
 
 
 @dataclasses.dataclass(frozen=True)

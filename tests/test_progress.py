@@ -107,7 +107,7 @@ def test_after_an_error_the_terminal_is_as_before() -> None:
     assert kept(written()) == []
 
 
-def test_a_killed_process_leaves_the_cursor(tmp_path: object) -> None:
+def test_a_killed_process_leaves_the_cursor() -> None:
     """SIGKILL, at which nothing can be put back."""
     main, side = os.openpty()
     code = "from jaxenc import progress; import signal\nprogress.YOUNG = 0.0\nwith progress.Bars().shown('working'): signal.pause()"

@@ -11,6 +11,7 @@ from jaxenc.cli import recipe
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.reports.align import AXES
+from jaxenc.reports.history import ADDRESS
 from jaxenc.reports.panels import DIRECTION_LOSSES
 from jaxenc.reports.report import Report, compare, is_tuning, of_tuning, report
 from jaxenc.tasks import results
@@ -66,7 +67,7 @@ def show(found: Report) -> None:
     for note in found.notes:
         print(f"report: {note}", file=sys.stderr)
     for name, value in found.held_out.items():
-        if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
+        if name not in ADDRESS and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
             beside = f", {perplexity(value)}" if name in PERPLEXITIES else ""
             print(f"held out {name:<26}{shown}   at step {found.held_out['step']:,}{beside}")

@@ -1,7 +1,6 @@
 """Where a step lies on the axis that runs are compared along."""
 
 from collections.abc import Callable
-from typing import Any
 
 from jaxenc.errors import UserError
 from jaxenc.reports.history import History
@@ -23,13 +22,10 @@ def positions(run: History, by: str) -> Callable[[int], float]:
     if by == "step":
         return float
     if by == "tokens":
-        return _summed([(phase.start, phase.end, phase.batch * phase.length) for phase in run.plan])
+        return lambda step: float(run.settings.tokens(step))
     if not run.start:
         fix = "align by tokens or step; a run writes it from now on when it resumes"
         raise UserError(f"has no {EVENTS} with the FLOPs of a step", run.workdir, fix)
-    return _summed([(phase["start"], phase["end"], phase["batch"] * phase["flops"]) for phase in run.start["phases"]])
-
-
-def _summed(parts: list[tuple[int, int, Any]]) -> Callable[[int], float]:
-    """The sum up to a step of what each step adds, for parts (first step, last step, what a step of it adds)."""
-    return lambda step: float(sum(max(0, min(step, end) - start) * each for start, end, each in parts))
+    plan = run.start["phases"]
+    each = lambda step, phase: max(0, min(step, phase["end"]) - phase["start"]) * phase["batch"] * phase["flops"]
+    return lambda step: float(sum(each(step, phase) for phase in plan))

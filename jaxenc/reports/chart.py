@@ -20,7 +20,7 @@ LINE_HEIGHT = 13
 
 
 def chart(panel: Panel) -> str:
-    """The `<figure>` of a panel; a sentence in its place where no curve has a point."""
+    """The `<figure>` of a panel; with a sentence in place of the picture where no curve has a point."""
     title = f"<figcaption>{html.escape(panel.title)}</figcaption>"
     curves = [_thinned(curve) for curve in panel.curves if any(map(math.isfinite, curve.y))]
     if not curves:

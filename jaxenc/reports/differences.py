@@ -23,7 +23,7 @@ def recipe_name(run: History) -> str:
 
 
 def commands(run: History) -> list[str]:
-    """The command of each start as a shell takes it, one that is the same as that before left out; the program without its folder."""
+    """The command of each start as a shell takes it, without repetitions in a row; the program is named without its folder."""
     lines = []
     for words in (row["command"] for row in run.events if row["event"] == "start"):
         path = pathlib.PurePath(words[0] if words else "")
@@ -42,15 +42,15 @@ def text(value: Any) -> str:
 
 
 def of_recipe(run: History, recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """{dotted path: (value in the run, value in the recipe)} of what differs; a field that only the run has counts where its recipe has
-    another kind of that part."""
-    own, given = settings(run.fields), settings(recipe)
+    """{dotted path: (value in the run, value in the recipe)} of what differs. A field that the recipe lacks counts: its model may be of
+    another kind."""
+    own, given = settings(run.settings.fields), settings(recipe)
     return {path: (value, given.get(path, NONE)) for path, value in own.items() if value != given.get(path, NONE) and path != "format"}
 
 
 def between(runs: Sequence[History]) -> dict[str, list[str]]:
     """{dotted path: value in each run} of what is not the same in all."""
-    each = [settings(run.fields) for run in runs]
+    each = [settings(run.settings.fields) for run in runs]
     paths = dict.fromkeys(path for one in each for path in one)
     rows = {path: [one.get(path, NONE) for one in each] for path in paths}
     return {path: values for path, values in rows.items() if len(set(values)) > 1}

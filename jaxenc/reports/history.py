@@ -1,35 +1,57 @@
-"""What a run directory says of its run: settings, metrics and events."""
+"""What a run directory says of its run: its settings, metrics and events."""
 
 import dataclasses
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from jaxenc import config
+from jaxenc import config, storage
 from jaxenc.checkpoint import migrate
 from jaxenc.data.sources import DataConfig
-from jaxenc.errors import UserError
 from jaxenc.files import read_json
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import events, phases, prepare, record
 from jaxenc.training.events import EVENTS
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.record import METRICS
 from jaxenc.training.settings import EvalConfig, TrainConfig
 
+FILES = (METRICS, prepare.CONFIG, EVENTS)
+# In every row of metrics.jsonl: where it belongs. The others are numbers of the model.
+ADDRESS = ("step", "split", "seconds")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """fields: the content of config.json, in today's format; its model may be of a kind that only the user's own code knows. data, optim,
+    eval, plan: the parts that are the same for every model; plan: the phases."""
+
+    fields: Mapping[str, Any]
+    data: DataConfig
+    optim: OptimConfig
+    eval: EvalConfig
+    plan: tuple[Phase, ...]
+
+    @property
+    def steps(self) -> int:
+        """Of the whole run."""
+        return self.plan[-1].end
+
+    def tokens(self, step: int) -> int:
+        """Σ batch · length of the first `step` steps, padding counted; of bucketed rows the length is that of the longest."""
+        return sum(max(0, min(step, phase.end) - phase.start) * phase.batch * phase.length for phase in self.plan)
+
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """name: of the run on a page. rows: of metrics.jsonl. events: of events.jsonl. fields: the content of config.json, in today's format.
-    data, evaluates, plan: the parts of it that a report reads; a plan's phases know no learning rate."""
+    """name: of the run on a page. workdir: its directory on this machine, or the folder of its copies. rows: of metrics.jsonl. events: of
+    events.jsonl."""
 
     name: str
     workdir: pathlib.Path
     rows: list[dict[str, Any]]
     events: list[dict[str, Any]]
-    fields: Mapping[str, Any]
-    data: DataConfig
-    evaluates: EvalConfig
-    plan: tuple[Phase, ...]
+    settings: Settings
 
     @property
     def held_out(self) -> dict[str, Any]:
@@ -46,22 +68,25 @@ class History:
         """The last row `start`, {} in a run without events.jsonl."""
         return next((row for row in reversed(self.events) if row["event"] == "start"), {})
 
+    @property
+    def steps(self) -> int:
+        """Of the whole run, as the last start had them."""
+        return int(self.start.get("steps", self.settings.steps))
 
-def read(workdir: pathlib.Path, name: str = "") -> History:
-    """The history of the run in `workdir`; name: '' for the path as it was given. Raises UserError for a directory without metrics and for
-    files that are damaged.
 
-    Of config.json only the parts `data`, `eval`, `train` and `phases` are read as settings: its model may be of a kind that only the user's
-    own code knows.
-    """
-    path = workdir / METRICS
-    if not path.is_file():
-        raise UserError("no such file", path, "name the directory of a run that has trained")
-    place = workdir / prepare.CONFIG
-    fields = migrate.fields(read_json(place, "name a run directory"), f"{place}")
-    part = lambda cls, key: config.from_dict(cls, fields.get(key, {}), f"{place}: config.{key}")
-    data, train = part(DataConfig, "data"), part(TrainConfig, "train")
-    single = Phase(0, train.steps, data.length, train.batch, 0, 0.0, 0, 0, train.steps)
+def read(workdir: str | pathlib.Path, name: str = "") -> History:
+    """The history of the run in `workdir`, a path or a URL; name: '' for that as it was given. Raises UserError for a directory without
+    metrics and for files that are damaged."""
+    with storage.at_hand(workdir, FILES) as place:
+        rows = record.rows(place)
+        return History(name or str(workdir), place, rows, events.read(place / EVENTS), settings(place / prepare.CONFIG))
+
+
+def settings(path: pathlib.Path) -> Settings:
+    """The settings in a config.json. Raises UserError for a file that is none."""
+    fields = migrate.fields(read_json(path, "name a run directory"), f"{path}")
+    part = lambda cls, key: config.from_dict(cls, fields.get(key, {}), f"{path}: config.{key}")
+    data, train, optim = part(DataConfig, "data"), part(TrainConfig, "train"), part(OptimConfig, "optim")
+    single = Phase(0, train.steps, data.length, train.batch, 0, optim.lr, optim.warmup, 0, train.steps)
     plan = phases.resolve(part(Phases, "phases"), single)
-    rows, happened = record.read(path), events.read(workdir / EVENTS)
-    return History(name or str(workdir), workdir, rows, happened, fields, data, part(EvalConfig, "eval"), plan)
+    return Settings(fields, data, optim, part(EvalConfig, "eval"), plan)

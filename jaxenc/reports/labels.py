@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 
 def merged(levels: Mapping[str, float]) -> dict[str, float]:
-    """{label: value} of named levels, such as `left + right counts 4.38`; levels with the same two decimals share a label."""
+    """{label: value} of named levels, such as `left + right counts 4.38`; levels that agree to two decimals share a label."""
     names: dict[str, list[str]] = {}
     for name, value in levels.items():
         names.setdefault(f"{value:.2f}", []).append(name.replace("_", " + "))

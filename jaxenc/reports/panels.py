@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxenc.reports import align, labels
 from jaxenc.reports.goodput import sessions
-from jaxenc.reports.history import History
+from jaxenc.reports.history import ADDRESS, History
 
 TOKENS = "loss, nats a token"
 DIRECTION_LOSSES = ("forward_loss", "backward_loss")
@@ -15,7 +15,7 @@ DIRECTION_LOSSES = ("forward_loss", "backward_loss")
 TOKEN_LOSSES = (*DIRECTION_LOSSES, "causal_loss", "forward_sampled_loss", "backward_sampled_loss")
 RATES = ("mask_rate", "replaced", "padding")
 # Not drawn: the axis itself, clocks and counts, and what is drawn under another name (a perplexity is the exponential of a loss).
-LEFT_OUT = ("step", "split", "seconds", "skipped")
+LEFT_OUT = (*ADDRESS, "skipped")
 LINE, DOTS, MARKS = "line", "dots", "marks"
 
 
@@ -50,8 +50,8 @@ class Panel:
 
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """{title: names of metrics} of the panels with data, and always of the token losses, which the count baselines are drawn with. Numbers
-    of one scale share a panel; one that is none of the kinds known here has its own."""
+    """{title: names of metrics} of the panels with data. The token losses always have one, since it shows the count baselines. Numbers of
+    one scale share a panel; a metric of no kind that is known here has its own."""
     names = {name: None for row in rows for name in row if name not in LEFT_OUT and not name.endswith(("perplexity", "_predictions"))}
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
     tokens = [name for name in names if name.endswith("lm_loss") or name in TOKEN_LOSSES]
@@ -60,7 +60,7 @@ def groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     found = {
         TOKENS: tokens,
         "other losses, nats": others,
-        # Of a single term it is that term.
+        # With a single term the total is that term.
         "total loss": ["loss"] * ("loss" in names and len(tokens) + len(others) != 1),
         "accuracy": accuracies,
         "detection": ending("_auc", "_auc_identity", "_precision", "_recall"),
@@ -113,11 +113,10 @@ def of_time(run: History) -> Panel:
         line += [(math.nan, math.nan)] * bool(line)
         line += [(at(row), row["step"]) for row in rows if row["event"] != "checkpoint"]
     curves.append(Curve("steps", *_columns(line), 0))
-    marks = (("evaluation", "evaluation"), ("checkpoint", "checkpoint"), ("start", "start"))
-    for style, (name, event) in enumerate(marks, 1):
+    for style, event in enumerate(("evaluation", "checkpoint", "start"), 1):
         points = [(at(row), row["step"]) for row in run.events if row["event"] == event]
         if points:
-            curves.append(Curve(name, *_columns(points), style, MARKS))
+            curves.append(Curve(event, *_columns(points), style, MARKS))
     return Panel("steps over time", f"{unit} since the first start", tuple(curves))
 
 
@@ -128,8 +127,8 @@ def _panel(title: str, across: str, curves: Sequence[Curve], counts: Mapping[str
 
 
 def _alone(title: str, name: str, many: int) -> str:
-    """The title of a panel of one metric of a group of `many`: its name with the unit of the group, or the title of the group where that is
-    the name in words."""
+    """The title of a panel that shows one metric of a group of `many`: its name and the unit of the group, or the title of the group where
+    the metric is all of it."""
     _, comma, unit = title.partition(", ")
     return f"{name}, {unit}" if comma else name if many > 1 else title
 

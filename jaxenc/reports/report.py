@@ -1,6 +1,5 @@
 """The report of a run, of several runs, and of a fine-tuning: the implementation of `jaxenc report`."""
 
-import contextlib
 import dataclasses
 import os
 import pathlib
@@ -8,16 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxenc import storage
-from jaxenc.data import baselines
 from jaxenc.errors import UserError
-from jaxenc.files import one_at_a_time, user_errors, write_bytes
+from jaxenc.files import user_errors, write_bytes
 from jaxenc.reports import differences, history, panels, picture, several, single, tuned
 from jaxenc.reports.history import History
-from jaxenc.reports.normal.comments import comments
+from jaxenc.reports.normal import comments, text
+from jaxenc.reports.normal.text import Text
 from jaxenc.tasks import results
 from jaxenc.tasks.results import Results
-from jaxenc.training import prepare
-from jaxenc.training.events import EVENTS
 from jaxenc.training.record import METRICS
 
 PAGE, PICTURE, COMPARISON = "report.html", "report.png", "comparison.html"
@@ -49,44 +46,30 @@ def report(
     (`reports.normal`). out: another file for the page; the picture is beside it. recipe: from the name of a recipe to its fields, {} where
     it is not known. Raises UserError for a run without metrics.
     """
-    if storage.is_url(workdir):
-        with _copied(str(workdir)) as (place, folder):
-            found = _of_run(history.read(place, str(workdir)), with_baselines, pathlib.Path(out or place / PAGE), recipe)
-            for path in () if out else (found.page, found.picture):
-                folder.upload(path, path.name)
-            return found
-    storage.must_be_local(workdir, "--workdir")
-    place = pathlib.Path(workdir)
-    return _of_run(history.read(place), with_baselines, pathlib.Path(out or place / PAGE), recipe)
+    run = _read(workdir, str(workdir))
+    found = _of_run(run, with_baselines, pathlib.Path(out or run.workdir / PAGE), recipe)
+    if not out:
+        _upload(found, workdir)
+    return found
 
 
 def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_baselines: bool = True, out: str | pathlib.Path = "") -> Report:
     """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`. by: a name of
     `align.AXES`. Raises UserError as `report` and `align.positions`."""
-    with contextlib.ExitStack() as copies:
-        runs, folders = [], []
-        for workdir, name in zip(workdirs, _names(workdirs), strict=True):
-            if storage.is_url(workdir):
-                place, folder = copies.enter_context(_copied(str(workdir)))
-            else:
-                storage.must_be_local(workdir, "--workdir")
-                place, folder = pathlib.Path(workdir), None
-            runs.append(history.read(place, name))
-            folders.append(folder)
-        notes: list[str] = []
-        counts: dict[str, float] = {}
-        if with_baselines and len({run.data for run in runs}) > 1:
-            notes.append("no count baselines: the runs do not have the same data settings")
-        elif with_baselines:
-            counts = _counts(runs[0], notes)
-        page = pathlib.Path(out or runs[0].workdir / COMPARISON)
-        drawn = panels.of_runs(runs, by, counts)
-        found = Report(runs[0].held_out, counts, page, page.with_suffix(".png"), tuple(notes))
-        _write(found, several.page(runs, by, counts, notes), picture.picture(drawn))
-        if folders[0] is not None and not out:
-            for path in (found.page, found.picture):
-                folders[0].upload(path, path.name)
-        return found
+    runs = [_read(workdir, name) for workdir, name in zip(workdirs, _names(workdirs), strict=True)]
+    notes: list[str] = []
+    counts: dict[str, float] = {}
+    if with_baselines and len({run.settings.data for run in runs}) > 1:
+        notes.append("no count baselines: the runs do not have the same data settings")
+    elif with_baselines:
+        counts = dict(_text(runs[0], notes).counts)
+    page = pathlib.Path(out or runs[0].workdir / COMPARISON)
+    drawn = panels.of_runs(runs, by, counts)
+    found = Report(runs[0].held_out, counts, page, page.with_suffix(".png"), tuple(notes))
+    _write(found, several.page(runs, by, counts, notes), picture.picture(drawn))
+    if not out:
+        _upload(found, workdirs[0])
+    return found
 
 
 def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tuple[Results, Report]:
@@ -114,11 +97,12 @@ def is_tuning(workdir: str | pathlib.Path) -> bool:
 
 def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Callable[[str], Mapping[str, Any]]) -> Report:
     notes: list[str] = []
-    counts = _counts(run, notes) if with_baselines else {}
+    facts = _text(run, notes) if with_baselines else Text()
+    counts = dict(facts.counts)
     if not run.held_out:
-        notes.append(f"{run.workdir / METRICS} holds no evaluation yet; eval.every is {run.evaluates.every}, and the last step has one")
+        notes.append(f"{run.workdir / METRICS} holds no evaluation yet; eval.every is {run.settings.eval.every}, and the last step has one")
     found = Report(run.held_out, counts, page, page.with_suffix(".png"), tuple(notes))
-    said = [one.line for one in comments(run.workdir)] if with_baselines else []
+    said = [one.line for one in comments.of_run(run.rows, run.settings, lambda data: facts)] if with_baselines else []
     html = single.page(run, counts, notes, recipe(differences.recipe_name(run)), said)
     drawn = [*panels.of_run(run, counts), *([panels.of_time(run)] if run.start else [])]
     _write(found, html, picture.picture(drawn))
@@ -134,32 +118,27 @@ def _write(found: Report, html: str, png: bytes) -> None:
         write_bytes(found.picture, png)
 
 
-def _counts(run: History, notes: list[str]) -> dict[str, float]:
-    """The count baselines of the data of a run; {} where there are none, with the reason in `notes`."""
-    if run.data.mixture:
-        notes.append(f"no count baselines: they are of one data folder, and data.mixture names {len(run.data.mixture)}")
-    elif run.data.path:  # a fine-tuned run has examples, and no data folder
-        counted = baselines.sentence_baselines if run.data.rows == "sentences" else baselines.count_baselines
-        try:
-            return counted(run.data.path)
-        except UserError as error:
-            notes.append(f"no count baselines: {error}")
-    return {}
+def _text(run: History, notes: list[str]) -> Text:
+    """The facts of a run's text, with the reason in `notes` where there are no count baselines."""
+    data = run.settings.data
+    facts = text.read(data)
+    if facts.missing and (data.path or data.mixture):  # a fine-tuned run has examples, and no data folder
+        notes.append(f"no count baselines: {facts.missing}")
+    return facts
 
 
-@contextlib.contextmanager
-def _copied(url: str) -> Any:
-    """(a folder with copies of what a report reads, the folder at the URL) of a run at a URL."""
-    folder, place = storage.folder(url), storage.cache() / "reports" / storage.key(url)
-    with one_at_a_time(place, storage.HERE):
-        for name in (METRICS, prepare.CONFIG, EVENTS):
-            (place / name).unlink(missing_ok=True)
-            try:
-                folder.download(name, place / name)
-            except FileNotFoundError as error:
-                if name != EVENTS:
-                    raise UserError("no such file", f"{url}/{name}", "name the directory of a run that has trained") from error
-        yield place, folder
+def _read(workdir: str | pathlib.Path, name: str) -> History:
+    """`history.read` of a path or a URL, and of no path that was meant as a URL."""
+    if not storage.is_url(workdir):
+        storage.must_be_local(workdir, "--workdir")
+    return history.read(workdir, name)
+
+
+def _upload(found: Report, workdir: str | pathlib.Path) -> None:
+    """Copies the page and the picture to a work directory at a URL."""
+    if storage.is_url(workdir):
+        for path in (found.page, found.picture):
+            storage.folder(str(workdir)).upload(path, path.name)
 
 
 def _names(workdirs: Sequence[str | pathlib.Path]) -> list[str]:

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from jaxenc.reports import align, differences, panels, parts, verdict
 from jaxenc.reports.chart import chart, sample
 from jaxenc.reports.goodput import goodput
-from jaxenc.reports.history import History
-
-LEFT_OUT = ("step", "split", "seconds")
+from jaxenc.reports.history import ADDRESS, History
 
 
-def page(runs: Sequence[History], by: str, counts: Mapping[str, float], notes: Sequence[str] = ()) -> str:
-    """The page of several runs as HTML: what became of each, last held-out numbers, settings that differ, one chart a metric with a curve
-    a run. by: a name of `align.AXES`. counts: {count baseline: nats a token}, where the runs share their data. Raises UserError as
-    `align.positions`."""
+def page(runs: Sequence[History], by: str, counts: Mapping[str, float], notes: Sequence[str]) -> str:
+    """The page of several runs as HTML: what became of each, last held-out numbers, settings that differ, and a chart of each metric with
+    a curve of each run.
+
+    by: a name of `align.AXES`. counts: {count baseline: nats a token}, where the runs share their data. Raises UserError as
+    `align.positions`.
+    """
     title = f"{len(runs)} runs"
     return parts.page(f"{title}: jaxenc report", [
         f"<h1>{title}, by {parts.escape(align.AXES[by])}</h1>",
@@ -41,7 +42,7 @@ def states(runs: Sequence[History]) -> str:
 
 def numbers(runs: Sequence[History], counts: Mapping[str, float]) -> str:
     """The last held-out numbers of each run, and the count baselines below them."""
-    names = dict.fromkeys(name for run in runs for name in run.held_out if name not in LEFT_OUT)
+    names = dict.fromkeys(name for run in runs for name in run.held_out if name not in ADDRESS)
     shown = lambda run, name: parts.number(run.held_out[name]) if name in run.held_out else ""
     rows = [(name, *(shown(run, name) for run in runs)) for name in names]
     rows += [(f"counts: {name.replace('_', ' + ')}, nats a token", *[f"{nats:.4f}"] * len(runs)) for name, nats in counts.items()]

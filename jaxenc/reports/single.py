@@ -6,13 +6,11 @@ from typing import Any
 from jaxenc.reports import differences, panels, parts, verdict
 from jaxenc.reports.chart import chart
 from jaxenc.reports.goodput import PARTS, Goodput, goodput
-from jaxenc.reports.history import History
+from jaxenc.reports.history import ADDRESS, History
 from jaxenc.training.events import EVENTS
 
 
-def page(
-    run: History, counts: Mapping[str, float], notes: Sequence[str] = (), recipe: Mapping[str, Any] = {}, comments: Sequence[str] = ()
-) -> str:
+def page(run: History, counts: Mapping[str, float], notes: Sequence[str], recipe: Mapping[str, Any], comments: Sequence[str]) -> str:
     """The page of a run as HTML: header, comments, curves, last held-out numbers, where the time went, settings.
 
     counts: {count baseline: nats a token}. notes: what is missing and why. recipe: the fields of the run's recipe, {} where it is not
@@ -32,14 +30,14 @@ def page(
 
 def header(run: History, counts: Mapping[str, float], spent: Goodput) -> list[str]:
     """The name of the run, what became of it, and what it is."""
-    kinds = [str(run.fields.get(part, {}).get("kind", "")) for part in ("objective", "model")]
+    kinds = [str(run.settings.fields.get(part, {}).get("kind", "")) for part in ("objective", "model")]
     facts = {
         "recipe": differences.recipe_name(run),
         "objective, model": ", ".join(filter(None, kinds)),
         "when": verdict.began(run),
         "hardware": verdict.hardware(run),
         "versions": verdict.versions(run),
-        "data": run.data.named,
+        "data": run.settings.data.named,
         "command": differences.commands(run),
     }
     said = "<br>".join(map(parts.escape, verdict.lines(run, counts, spent)))
@@ -54,7 +52,7 @@ def normal(comments: Sequence[str]) -> str:
 
 def held_out(run: History, counts: Mapping[str, float]) -> str:
     """The table of the last held-out numbers, and the count baselines below them."""
-    rows = [(name, parts.number(value)) for name, value in run.held_out.items() if name not in ("step", "split", "seconds")]
+    rows = [(name, parts.number(value)) for name, value in run.held_out.items() if name not in ADDRESS]
     rows += [(f"counts: {name.replace('_', ' + ')}, nats a token", f"{nats:.4f}") for name, nats in counts.items()]
     return parts.table(("number", f"at step {run.held_out['step']:,}" if run.held_out else "value"), rows, 1)
 
@@ -83,7 +81,7 @@ def time(run: History, spent: Goodput) -> list[str]:
 
 def configuration(run: History, recipe: Mapping[str, Any]) -> list[str]:
     """The settings: first those that differ from the recipe, then all."""
-    every = parts.table(("field", "value"), [(path, value) for path, value in differences.settings(run.fields).items()])
+    every = parts.table(("field", "value"), [(path, value) for path, value in differences.settings(run.settings.fields).items()])
     if not recipe:
         return [parts.folded("all settings", every)]
     differing = [(path, *values) for path, values in differences.of_recipe(run, recipe).items()]

@@ -11,7 +11,7 @@ from jaxenc.reports.panels import TOKENS, groups
 
 def state(run: History) -> str:
     """Whether the run has finished, was stopped or goes on."""
-    total = run.start.get("steps", run.plan[-1].end)
+    total = run.steps
     last = run.events[-1] if run.events else {}
     step = max(last.get("step", 0), run.step)
     where = f"step {step:,} of {total:,}"

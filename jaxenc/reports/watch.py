@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import pathlib
 import statistics
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,18 +15,16 @@ from jaxenc.reports import history
 from jaxenc.reports.history import History
 from jaxenc.reports.sparkline import sparkline
 from jaxenc.tasks.results import SEEDS
-from jaxenc.training import prepare
 from jaxenc.training.events import EVENTS
 from jaxenc.training.record import METRICS
 
-READ = (METRICS, EVENTS, prepare.CONFIG)
-QUIET = 60.0  # seconds without a new line after which a run may have been killed, and at least
-SLOW = 5  # times the usual time between two lines
+QUIET = 60.0  # seconds without a new line: before these no run is called killed
+SLOW = 5  # times the usual gap between two lines: nor before these
 NARROW = 60  # columns below which there is no room for a curve
 CURVES = 8  # names with a curve of their own
 NAMED = {"lr": "lr {:.1e}", "tokens_per_second": "tokens/s {:,.0f}", "mfu": "MFU {:.1%}", "gradient_norm": "gradient norm {:.3g}",
          "skipped": "skipped {:,.0f}"}  # fmt: skip
-NO_CURVE = ("padding", "mask_rate", "seconds", "step", "split", *NAMED)
+NO_CURVE = ("padding", "mask_rate", *history.ADDRESS, *NAMED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +53,9 @@ def look(workdir: str) -> Seen:
     if not storage.is_url(workdir):
         storage.must_be_local(workdir, "--workdir")
         return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
-    folder = storage.folder(workdir)
-    with tempfile.TemporaryDirectory() as copied:
-        for name in {*READ} & {*folder.names()}:
-            folder.download(name, pathlib.Path(copied, name))
-        return _look(workdir, pathlib.Path(copied), RemoteSteps(folder.below("checkpoints")).steps())
+    steps = RemoteSteps(storage.folder(workdir).below("checkpoints")).steps()
+    with storage.at_hand(workdir, history.FILES) as place:
+        return _look(workdir, place, steps)
 
 
 def _look(name: str, place: pathlib.Path, steps: Sequence[int]) -> Seen:
@@ -105,8 +100,8 @@ def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]
     """One run in lines of at most `width` columns. now: Unix seconds."""
     if seen.history is None:
         return [_cut(seen.name, width), _cut("no numbers yet: waiting for the first", width)]
-    run, total = seen.history, _total(seen.history)
-    out = [*_wrapped([seen.name, state(seen, now)], width), *_wrapped(_steps(run, total), width)]
+    run = seen.history
+    out = [*_wrapped([seen.name, state(seen, now)], width), *_wrapped(_steps(run), width)]
     train, held_out = ([row for row in run.rows if row["split"] == split] for split in ("train", "held_out"))
     for name in _names(train, held_out):
         out.append(_curve(name, train, held_out, width, unicode))
@@ -133,7 +128,7 @@ def _cells(seen: Seen, now: float) -> tuple[str, ...]:
     if seen.history is None:
         return (seen.name, "-", "-", "-", "-", state(seen, now), "-")
     train = [row for row in seen.history.rows if row["split"] == "train"]
-    last, held_out, total = train[-1] if train else {}, seen.history.held_out, _total(seen.history)
+    last, held_out, total = train[-1] if train else {}, seen.history.held_out, seen.history.steps
     step, speed = seen.history.step, rate(seen.history.rows)
     loss = next((value for name, value in held_out.items() if name.endswith("loss")), None)
     number = lambda value: "-" if value is None else f"{value:.4f}"
@@ -142,12 +137,8 @@ def _cells(seen: Seen, now: float) -> tuple[str, ...]:
     return (seen.name, f"{step:,}/{total:,}", number(last.get("loss")), number(loss), left, state(seen, now).partition(",")[0], tokens)
 
 
-def _total(run: History) -> int:
-    return int(run.start["steps"]) if "steps" in run.start else run.plan[-1].end
-
-
-def _steps(run: History, total: int) -> list[str]:
-    speed = rate(run.rows)
+def _steps(run: History) -> list[str]:
+    speed, total = rate(run.rows), run.steps
     left = [f"about {clock((total - run.step) / speed)} left"] if speed and run.step < total else []
     return [f"step {run.step:,} of {total:,} ({run.step / max(total, 1):.0%})", *left]
 

@@ -1,4 +1,4 @@
-"""The wait for a compilation, and how long the same one took on this machine before."""
+"""Shows the wait for a compilation, and how long the same one took on this machine before."""
 
 import contextlib
 import json
@@ -18,11 +18,11 @@ from jaxenc.training.job import Job
 P, R = ParamSpec("P"), TypeVar("R")
 NAME = "compile_seconds.json"  # in the cache folder
 SHORT = 3.0  # seconds: shorter waits need no forecast; programs from JAX's cache come within them
-MOST = 256  # compilations that are remembered, the newest
+MOST = 256  # compilations that are remembered: the newest
 
 
 def shown(job: Job, what: str, rows: int, length: int, compiled: Callable[P, R]) -> Callable[P, R]:
-    """`compiled`, a jitted function, whose first call, which compiles it, shows the wait and how long it was the last time.
+    """`compiled`, a jitted function, with a bar during its first call, which compiles it, that says how long this took the last time.
 
     what: what is compiled, such as `the step`, for batches of `rows` rows of `length` tokens.
     """

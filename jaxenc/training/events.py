@@ -9,7 +9,7 @@ rows of steps that were lost and taken again stay. `time` is when the row was wr
     compile      the step was traced and compiled, and `step`, its first, dispatched
     steps        the steps from `after` + 1 to `step`; seconds: in them, without compiling, evaluating or standing still for a save;
                  waiting for data counts. At most one every EVERY seconds, and one before each of the other events
-    save         training stood still for the copy of checkpoint `step` to the host, and for the save before it
+    save         training stood still to copy checkpoint `step` to the host, after the save before it had ended
     checkpoint   checkpoint `step` is complete; seconds: since its save began; bytes: of its files
     evaluation   the evaluation after `step`, also one that was stopped
     stop         the run ended at `step`; reason: finished, preempted, or the name of an exception. A killed process writes none
@@ -67,7 +67,7 @@ def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _check(row: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
-    """Raises an error that `_row` takes where a value is missing or of another type, or a number is not finite or beyond any clock."""
+    """Raises an error that `_row` catches where a value is missing, of another type, not finite, negative or beyond any clock."""
     for name, kind in kinds.items():
         value = row[name]
         number = kind in (int, float) and type(value) in (int, kind) and math.isfinite(value)
@@ -90,7 +90,7 @@ class Events:
             self._file = path.open("ab", buffering=0)
         self._step, self._after, self._since = 0, 0, time.monotonic()
 
-    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any] = {}) -> None:
+    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any]) -> None:
         """One row. facts: what else it says. Raises UserError."""
         row = {"time": round(time.time(), 3), "event": event, "step": step, "seconds": round(seconds, 3), **facts}
         with user_errors(self._file.name, ADVICE):
@@ -108,17 +108,17 @@ class Events:
             self.pause()
 
     def pause(self) -> None:
-        """Writes the row `steps` of the steps since the row before; what follows counts as training only after `resume`, or where there is
-        none."""
+        """Writes the row `steps` of the steps since the one before. What follows counts as training again, unless `resume` gives its time
+        to another event."""
         now = time.monotonic()
         if self._step > self._after:
             self.write("steps", self._step, now - self._since, {"after": self._after})
         self._after, self._since = self._step, now
 
     def resume(self, event: str, step: int) -> None:
-        """Writes the row of what took the time since `pause`."""
+        """Writes the row of the event that took the time since `pause`."""
         now = time.monotonic()
-        self.write(event, step, now - self._since)
+        self.write(event, step, now - self._since, {})
         self._since = now
 
     @contextlib.contextmanager
@@ -158,7 +158,7 @@ class NoEvents(Events):
     def __init__(self) -> None:
         self._step, self._after, self._since = 0, 0, time.monotonic()
 
-    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any] = {}) -> None:
+    def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any]) -> None:
         """Writes nothing."""
 
     def close(self) -> None:

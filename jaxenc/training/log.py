@@ -41,8 +41,9 @@ class Log:
         self.flush()
         self.events.pause()
         self._clock, self._compiling = None, True
-        rows = f"rows of {length:,}" if length == self._phase.length else f"rows of up to {self._phase.length:,} tokens, here {length:,}"
-        self._recorder.say(f"compiling the step: {self._phase.batch:,} {rows}{' tokens' if length == self._phase.length else ''}")
+        most = self._phase.length
+        rows = f"rows of {length:,} tokens" if length == most else f"rows of up to {most:,} tokens, here {length:,}"
+        self._recorder.say(f"compiling the step: {self._phase.batch:,} {rows}")
 
     def push(self, step: int, report: Any, batch: Batch, flops: float) -> None:
         """Takes the report of step `step`, just dispatched, and reads those before it where one of them is due or READ_EVERY seconds have

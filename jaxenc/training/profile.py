@@ -38,12 +38,12 @@ def parse(text: str) -> Steps:
 
 
 def check(steps: Steps, start: int, end: int) -> None:
-    """Raises UserError for steps that a run from `start` to `end` does not take after the one that it compiles for."""
+    """Raises UserError for steps that a run from step `start` to step `end` does not take, and for its first, which compiles."""
     if not steps.last:
         return
     where = f"{OPTION} {steps.first}:{steps.last}"
     if end < start + 2:
-        raise UserError(f"the run has {end - start} steps left, and the first one is compiled", where, "leave it out, or raise train.steps")
+        raise UserError(f"the run has {end - start} steps left, and the first one compiles", where, "leave it out, or raise train.steps")
     if steps.first < start + 2 or steps.last > end:
         fix = f"name steps of {start + 2} to {end}"
         raise UserError(f"the run takes steps {start + 1} to {end}, and compiles before the first", where, fix)
@@ -59,14 +59,14 @@ def how_to_open(workdir: str | pathlib.Path) -> str:
 
 
 class Profiler:
-    """Owner of the trace; in process 0, and for no steps, it does nothing but name each step."""
+    """Owner of the trace. Outside process 0, and without steps to trace, it only names each step."""
 
     def __init__(self, steps: Steps, workdir: pathlib.Path) -> None:
         self._steps, self._folder, self._tracing = steps, workdir / FOLDER, False
         self._wanted = bool(steps.last) and barriers.is_primary()
 
     def step(self, step: int) -> contextlib.AbstractContextManager[Any]:
-        """A context manager for taking `step`; its first call of the steps starts the trace."""
+        """A context manager for taking `step`; the call for the first of the steps to trace starts the trace."""
         if self._wanted and step == self._steps.first:
             with user_errors(self._folder, "free some space"):
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Profiler:
         return jax.profiler.StepTraceAnnotation(STEP, step_num=step)
 
     def taken(self, step: int, report: Any) -> None:
-        """`step` was dispatched. After the last of the steps this waits for the device and writes the trace."""
+        """To be called when `step` was dispatched. For the last of the steps to trace it waits for the device and writes the trace."""
         if self._tracing and step == self._steps.last:
             jax.block_until_ready(report)
             self.close()

@@ -16,6 +16,7 @@ from jaxenc import storage
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
+from jaxenc.progress import clock
 from jaxenc.training import weights_and_biases
 from jaxenc.training.events import Events
 from jaxenc.training.settings import LogConfig
@@ -61,22 +62,15 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
-    """The rows of the metrics.jsonl of a run directory, or of its URL, as `read`. Raises UserError also for a run without one."""
-    lacks = UserError("no such file", f"{workdir}/{METRICS}", "name the directory of a run that has trained")
-    if storage.is_url(workdir):
-        place = storage.cache() / "metrics" / storage.key(str(workdir)) / METRICS
-        try:
-            storage.folder(str(workdir)).download(METRICS, place)
-        except FileNotFoundError:
-            raise lacks from None
-        return read(place)
-    if not (path := pathlib.Path(workdir) / METRICS).is_file():
-        raise lacks
-    return read(path)
+    """The rows of the metrics.jsonl of a run directory or of its URL. Raises UserError as `read`, and for a run without one."""
+    with storage.at_hand(workdir, (METRICS,)) as place:
+        if not (place / METRICS).is_file():
+            raise UserError("no such file", place / METRICS, "name the directory of a run that has trained")
+        return read(place / METRICS)
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is one of the errors `_read` takes."""
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error that `_read` catches."""
     row = json.loads(line)
     for name, value in row.items():
         number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
@@ -186,8 +180,7 @@ def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: 
     if numbers["skipped"]:
         parts.append(f"skipped {numbers['skipped']:.0f}")
     if "tokens_per_second" in numbers:
-        minutes, seconds = divmod(round(seconds_left), 60)
-        parts.append(f"eta {minutes // 60}:{minutes % 60:02d}:{seconds:02d}")
+        parts.append(f"eta {clock(seconds_left)}")
     return "  ".join(parts)
 
 

@@ -45,7 +45,7 @@ def blocks(page: Path) -> Iterator[Block]:
         if fence := FENCE.match(line):
             number = next(i for i in range(start + 1, len(lines)) if lines[i].strip() == fence[2])
             text = [one.removeprefix(fence[1]) for one in lines[start + 1 : number]]
-        elif indented and not mark.startswith("list"):
+        elif indented:
             while number + 1 < len(lines) and (lines[number + 1].startswith("    ") or not lines[number + 1].strip()):
                 number += 1
             text = [one[4:] for one in lines[start : number + 1]]

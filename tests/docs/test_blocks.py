@@ -51,9 +51,8 @@ def of_jaxenc(words: Sequence[str]) -> Iterator[list[str]]:
         assert {name for listed in extras for name in listed.split(",")} <= EXTRAS, words
     elif re.fullmatch(r"(\.venv/bin/)?python[\d.]*", words[0]) and words[1] == "-m":
         assert importlib.util.find_spec(words[2]), f"no module {words[2]}"
-    else:
-        if not (re.fullmatch(r"python3?", words[0]) and (ROOT / words[1]).is_file()):
-            raise Unknown(f"nothing checks `{' '.join(words)}`: mark the block")
+    elif not (re.fullmatch(r"python3?", words[0]) and (ROOT / words[1]).is_file()):
+        raise Unknown(f"nothing checks `{' '.join(words)}`: mark the block")
 
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.name)

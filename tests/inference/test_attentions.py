@@ -1,7 +1,6 @@
 """Attention maps of a loaded model, for every family and for pairs of networks."""
 
 import dataclasses
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +83,7 @@ def test_weights_are_the_softmax_of_the_layer_s_own_input() -> None:
         np.testing.assert_allclose(found[layer, :, :, :9, :9], scores / scores.sum(-1, keepdims=True), rtol=0, atol=1e-5)
 
 
-def test_texts_of_many_lengths_come_back_in_order(tmp_path: Path) -> None:
+def test_texts_of_many_lengths_come_back_in_order() -> None:
     """20 texts, more than are computed at once, each as it is alone (<= 1e-6), 0 at padding."""
     words = "the quick brown fox jumps over the lazy dog".split()
     tokenizer = wordpiece.train([" ".join(words)] * 20, 60)

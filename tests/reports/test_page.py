@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import fsspec
 import pytest
 
 from jaxenc.cli.main import main
@@ -200,3 +201,24 @@ def test_what_cannot_be_compared_or_written_is_one_line(tmp_path: Path) -> None:
         report(old, False, tmp_path / "x.txt")
     assert "no events.jsonl" in report(old, False).page.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old"]
+
+
+def test_runs_at_urls_are_compared_though_one_comes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without the slash at the end; the page is uploaded to the first."""
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    store = fsspec.filesystem("memory")
+    store.put(str(make(tmp_path / "run", metrics(), EVENTS_OF_A_KILL)), "/compared/run", recursive=True)
+    compare(["memory://compared/run", "memory://compared/run/"], with_baselines=False)
+    assert {path.rpartition("/")[2] for path in store.ls("/compared/run", detail=False)} >= {"comparison.html", "comparison.png"}
+
+
+def test_what_is_damaged_at_a_url_is_named_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    store = fsspec.filesystem("memory")
+    store.put(str(make(tmp_path / "run", metrics())), "/damaged/run", recursive=True)
+    store.pipe_file("/damaged/run/metrics.jsonl", b"no row\n")
+    with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl:1: is no row"):
+        report("memory://damaged/run", with_baselines=False)
+    store.rm("/damaged/run/metrics.jsonl")
+    with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl: no such file"):
+        report("memory://damaged/run", with_baselines=False)

@@ -12,7 +12,9 @@ from jaxenc.cli.main import main
 from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
 from jaxenc.reports.panels import TOKENS, groups
+from jaxenc.reports.report import report
 from jaxenc.training.run import Run
+from tests.reports.runs import make, metrics
 
 MASKED = {"mask_rate": 0.15, "mlm_accuracy": 0.3, "mlm_loss": 4.0, "padding": 0.0, "lr": 1e-4, "seconds": 1.0}
 PAIRS = MASKED | {"next_sentence_accuracy": 0.8, "next_sentence_loss": 0.4}
@@ -84,3 +86,13 @@ def test_losses_of_directions_stand_beside_their_perplexities_and_the_counts(
     assert shown[0] == "held out forward_loss 2.0000 at step 20, perplexity 7.4"
     counts = baselines.sentence_baselines(str(data))
     assert shown[1:] == [f"counts {name} {nats:.4f} nats a token, perplexity {math.exp(nats):,.1f}" for name, nats in counts.items()]
+
+
+def test_the_data_is_counted_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the numbers and for the comments."""
+    made, calls = make(tmp_path / "run", metrics(), run=Run(data=DataConfig(str(data), 20))), []
+    count = baselines.count_baselines
+    monkeypatch.setattr(baselines, "count_baselines", lambda path: calls.append(path) or count(path))
+    found = report(made)
+    assert calls == [str(data)] and found.counts == count(str(data))
+    assert f"{found.counts['unigram']:.4f}" in found.page.read_text() and "position" in found.page.read_text()

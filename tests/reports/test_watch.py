@@ -68,7 +68,7 @@ def test_a_run_that_trains_in_80_columns(run: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [20, 39, 59, 79, 200])
-def test_no_line_is_wider_than_the_terminal(run: Path, width: int, tmp_path: Path) -> None:
+def test_no_line_is_wider_than_the_terminal(run: Path, width: int) -> None:
     seen = watch.look(str(run))
     frames = [watch.lines(seen, NOW, width), watch.lines(Seen("a" * 100), NOW, width), watch.table([seen, Seen("b" * 50)], NOW, width)]
     assert all(len(line) <= width for frame in frames for line in frame)

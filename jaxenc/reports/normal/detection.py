@@ -13,10 +13,10 @@ from jaxenc.reports.normal.reference import Reference, size
 # Generators of a quarter to half of the discriminator's size work best (Clark et al. 2020, section 3.2 and figure 3); one of its size is
 # worse, and the published small model has one. Size is layers times width squared: half the width is a quarter of it.
 LARGEST = 1.0
-# The share of the masked tokens that end up replaced is 1 minus the share that the generator draws right. A healthy run has 0.45 to 0.95
+# A masked token is replaced unless the generator draws the right one. A healthy run has 0.45 to 0.95
 # (google-research/electra#49: about 6 % of the tokens at 15 % masked); below this the discriminator has too few examples.
 FEW_REPLACED = 0.25
-CHANCE = 0.53  # area under the ROC curve; 0.500 in the runs that configs/electra/small_quick.py tells of
+CHANCE = 0.53  # area under the ROC curve: no better than guessing; 0.500 in the runs that configs/electra/small_quick.py reports
 FELL = 0.05  # below the best area so far: in electra/small_quick it fell by 0.02 while the generator left its plateau, and came back
 LONGER = 3.0  # times the tokens after which the area of the reference was above CHANCE
 
@@ -47,7 +47,7 @@ def discriminator(run: History, reference: Reference | None) -> Iterator[Finding
     if not len(area) or not reference or "rtd_auc" not in reference.curves or run.step < 2 * run.warm:
         return
     above = [tokens for tokens, value in zip(reference.tokens, reference.curves["rtd_auc"], strict=True) if value > CHANCE]
-    if above and area.last < CHANCE and run.tokens(run.step) > LONGER * above[0]:
+    if above and area.last < CHANCE and run.settings.tokens(run.step) > LONGER * above[0]:
         recall = run.held_out_of("rtd_recall")
         says = f" and finds {recall.last:.1%} of the replaced tokens" if len(recall) else ""
         what = f"the area under the ROC curve is {area.last:.3f}{says}: every token gets one logit; {reference.recipe} was above {CHANCE}"

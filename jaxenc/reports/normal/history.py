@@ -1,20 +1,14 @@
 """What the checks read of a run: its rows of numbers, its settings and its text."""
 
 import dataclasses
-import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
-from jaxenc import config
-from jaxenc.checkpoint import migrate
-from jaxenc.data.sources import DataConfig
-from jaxenc.files import read_json
-from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.reports.history import Settings
 from jaxenc.reports.normal.series import Series
 from jaxenc.reports.normal.text import Text
 from jaxenc.training import phases
-from jaxenc.training.phases import Phase, Phases
-from jaxenc.training.settings import EvalConfig, TrainConfig
+from jaxenc.training.phases import Phase
 
 # {objective: the losses whose mean is in nats a predicted token, the count baselines of those that stand beside such a token}.
 LOSSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -32,29 +26,21 @@ LOSSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """rows: of metrics.jsonl. objective, model: their fields in config.json, with `kind`; the model may be of a kind that only the user's
-    own code knows. plan: the phases."""
+    """rows: of metrics.jsonl."""
 
     rows: Sequence[Mapping[str, Any]]
-    objective: Mapping[str, Any]
-    model: Mapping[str, Any]
-    plan: tuple[Phase, ...]
-    data: DataConfig
-    train: TrainConfig
-    optim: OptimConfig
-    eval: EvalConfig
+    settings: Settings
     text: Text
 
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], path: pathlib.Path) -> Self:
-        """rows: of the run whose config.json is at `path`; its text is not read yet. Raises UserError for a file that is no config.json."""
-        fields = migrate.fields(read_json(path, "name a run directory"), f"{path}")
-        part = lambda cls, name: config.from_dict(cls, fields.get(name, {}), f"{path}: config.{name}")
-        data, train, optim = part(DataConfig, "data"), part(TrainConfig, "train"), part(OptimConfig, "optim")
-        single = Phase(0, train.steps, data.length, train.batch, 0, optim.lr, optim.warmup, 0, train.steps)
-        plan = phases.resolve(part(Phases, "phases"), single)
-        own = (fields.get("objective", {}), fields.get("model", {}))
-        return cls(rows, *own, plan, data, train, optim, part(EvalConfig, "eval"), Text(missing="not read"))
+    @property
+    def objective(self) -> Mapping[str, Any]:
+        """Its fields, with `kind`; {} where config.json has none."""
+        return self.settings.fields.get("objective", {})
+
+    @property
+    def model(self) -> Mapping[str, Any]:
+        """Its fields, with `kind`; {} where config.json has none."""
+        return self.settings.fields.get("model", {})
 
     @property
     def kind(self) -> str:
@@ -79,21 +65,12 @@ class History:
     @property
     def phase(self) -> Phase:
         """The phase of the last step."""
-        return phases.saved_by(self.plan, self.step)
-
-    @property
-    def steps(self) -> int:
-        """Of the whole run."""
-        return self.plan[-1].end
+        return phases.saved_by(self.settings.plan, self.step)
 
     @property
     def warm(self) -> int:
         """The run's step at which the first warm-up is over."""
-        return self.plan[0].warmup
-
-    def tokens(self, step: int) -> int:
-        """Places of the rows that the first `step` steps read, padding counted."""
-        return sum(max(0, min(step, phase.end) - phase.start) * phase.batch * phase.length for phase in self.plan)
+        return self.settings.plan[0].warmup
 
     def train_of(self, *names: str) -> Series:
         """Numbers of the training rows."""
@@ -114,7 +91,7 @@ def position(loss: float, counts: Mapping[str, float], kind: str) -> float:
     """Where a token loss lies between two count baselines of its own text: 0 at the unigram, 1 at the neighbours of a token, more below.
 
     It makes runs on other text and other vocabularies comparable, which nats are not: both baselines move with them. counts: with `unigram`
-    and the neighbours of `LOSSES`. A healthy run ends between 1.3 and 2.2 on the text that the references were measured on.
+    and the neighbours of `LOSSES`. A healthy run ends between 1.3 and 2.1 on the text that the references were measured on.
     """
     low = neighbours(counts, kind)
     return (counts["unigram"] - loss) / max(counts["unigram"] - low, 1e-6)

@@ -7,10 +7,10 @@ from jaxenc.findings import OK, WARNING, Finding
 from jaxenc.reports.normal.history import History, neighbours, position
 from jaxenc.reports.normal.reference import BEYOND, Reference
 
-# A healthy run may take longer than the reference: a larger model, smaller or larger batches, another text. So while it trains it is
-# compared with where the reference was after a third of its tokens, and after its last step with where that was after as many.
+# A healthy run may take longer than the reference: its model may be larger, its batches smaller or larger, its text another. So a run that
+# still trains is compared with the reference after a third as many tokens, and one that has ended with the reference after as many.
 SLOWER = 3.0
-SHARE = 0.5  # of that position
+SHARE = 0.5  # of that position: a run below it is late
 SCATTER = 0.03  # positions: of the evaluations of tiny runs
 AFTER_WARMUP = 2.0  # times the warm-up, during which any run may stay on the plateau
 STANDS_STILL = 0.1  # positions gained in the last third of the steps: on their way out the references gain 0.3 and more
@@ -24,8 +24,8 @@ def stands(run: History, reference: Reference | None) -> Iterator[Finding]:
     """One line that says where the loss is, and what it was compared with. Always OK."""
     if not len(run.loss):
         return
-    step, counts = int(run.loss.steps[-1]), run.text.counts
-    where = f"{run.named} {run.loss.last:.2f} at step {step:,} of {run.steps:,}, {run.tokens(step) / 1e6:,.1f} M tokens"
+    step, counts, settings = int(run.loss.steps[-1]), run.text.counts, run.settings
+    where = f"{run.named} {run.loss.last:.2f} at step {step:,} of {settings.steps:,}, {settings.tokens(step) / 1e6:,.1f} M tokens"
     if not counts:
         yield Finding(OK, "training", f"{where}; no count baselines to compare it with ({run.text.missing})")
         return
@@ -34,7 +34,7 @@ def stands(run: History, reference: Reference | None) -> Iterator[Finding]:
     if reference is None:
         yield Finding(OK, "training", f"{where}; no reference curve has objective.kind={run.kind}")
         return
-    theirs = reference.at(run.tokens(step))
+    theirs = reference.at(settings.tokens(step))
     beside = f"{theirs:.2f} after as many tokens" if math.isfinite(theirs) else f"first measured at {reference.tokens[0] / 1e6:,.1f} M"
     yield Finding(OK, "training", f"{where}; {reference.recipe}, the reference: {beside}, {reference.positions[-1]:.2f} at its end")
 
@@ -43,8 +43,9 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
     """A loss that stays at the frequencies of words.
 
     Every masked model stays there for a while (google-research/bert#746, NVIDIA/Megatron-LM#29, codertimo/BERT-pytorch#49: about 7 nats),
-    through the warm-up and for a time after it. It is a warning when the warm-up is long over, the last third of the steps brought less
-    than STANDS_STILL, and the reference had twice its position after a third of the tokens; without a reference, when the run has ended.
+    through the warm-up and for a time after it. It is a warning when the warm-up is long over, the last third of the steps gained less
+    than STANDS_STILL, and the reference was at twice the position after a third as many tokens; without a reference, when the run has
+    ended.
     """
     loss, counts = run.loss, run.text.counts
     if not counts or not len(loss) or run.step < AFTER_WARMUP * run.warm:
@@ -52,11 +53,12 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
     own = position(loss.last, counts, run.kind)
     if own > BEYOND or _gained(run) > STANDS_STILL:
         return
-    theirs = reference.at(_tokens(run)) if reference else BEYOND if run.step >= run.steps else math.nan
+    theirs = reference.at(_tokens(run)) if reference else BEYOND if run.step >= run.settings.steps else math.nan
     if theirs > 0 and own < SHARE * theirs - SCATTER:  # never of NaN
         beside = f"unigram counts give {counts['unigram']:.2f}, with the left neighbour {counts['left']:.2f}"
         normal = f"; {reference.recipe} was at position {theirs:.2f} after {_tokens(run) / 1e6:,.1f} M" if reference else ""
-        what = f"{run.named} is {loss.last:.2f} after {run.tokens(run.step) / 1e6:,.1f} M tokens and hardly falls: {beside}{normal}"
+        read = run.settings.tokens(run.step) / 1e6
+        what = f"{run.named} is {loss.last:.2f} after {read:,.1f} M tokens and hardly falls: {beside}{normal}"
         fix = f"{_other_rate(run, reference)}, set optim.warmup to a tenth of the steps, raise train.batch, or change model.init_scale"
         yield Finding(WARNING, "plateau", what, fix)
 
@@ -64,7 +66,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
 def behind(run: History, reference: Reference | None) -> Iterator[Finding]:
     """A run that is past the plateau and at less than half the position of the reference, long after its warm-up."""
     counts, loss = run.text.counts, run.loss
-    if not reference or not counts or not len(loss) or run.step < max(AFTER_WARMUP * run.warm, run.steps / 2):
+    if not reference or not counts or not len(loss) or run.step < max(AFTER_WARMUP * run.warm, run.settings.steps / 2):
         return
     own, theirs = position(loss.last, counts, run.kind), reference.at(_tokens(run))
     if BEYOND < own < SHARE * theirs:
@@ -94,8 +96,8 @@ def _other_rate(run: History, reference: Reference | None) -> str:
 
 
 def _tokens(run: History) -> float:
-    """After how many tokens the reference must have been further."""
-    return run.tokens(run.step) / (SLOWER if run.step < run.steps else 1.0)
+    """The tokens after which the reference is compared with the run."""
+    return run.settings.tokens(run.step) / (SLOWER if run.step < run.settings.steps else 1.0)
 
 
 def _gained(run: History) -> float:

@@ -17,16 +17,16 @@ ABOVE = 0.04  # nats that held-out losses stay above the unigram counts; the ref
 WARM = 3  # times the warm-up
 HIGHER = 5.0  # times the rate of the reference, which has a larger or smaller network: published rates of one family differ by 5
 NEAR = -0.1  # position: as good as at the frequencies of words
-FAR = 0.3  # of the way from the first loss to the unigram counts that is still to go
+FAR = 0.3  # of the way from the first loss to the unigram counts: with more still to go, a loss is far from them
 
 
 def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
     """A loss above its start, one that settles above the frequencies of words, or one that keeps jumping once the warm-up is over.
 
-    A network whose weights a high rate has spoiled predicts a little worse than word frequencies do, for good. Since what counting gives is
-    of all tokens and not of the predicted ones alone, that is not enough: the loss must also have jumped after the warm-up, or the rate be
-    HIGHER times that of the reference. A gradient that is clipped at every step is no sign: with a second loss that weighs 50 (Clark et al.
-    2020) it is.
+    A network whose weights a high rate has spoiled predicts a little worse than word frequencies do, for good. That alone proves nothing,
+    since counts are of all tokens and not of the predicted ones alone: the loss must also have jumped after the warm-up, or the rate be
+    more than HIGHER times that of the reference. A gradient that is clipped at every step is no sign: with a second loss of weight 50
+    (Clark et al. 2020) a healthy run clips at every step.
     """
     loss = of_phase(run)
     after = loss.between(run.warm, run.step)
@@ -39,7 +39,7 @@ def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
             PROBLEM, "learning rate too high", f"the training loss is {level:.2f} and began at {loss.values[0]:.2f}; {rate}", LOWER
         )
         return
-    times = run.phase.lr / reference.lr if reference and run.optim.name == "adamw" else 0.0
+    times = run.phase.lr / reference.lr if reference and run.settings.optim.name == "adamw" else 0.0
     held_out = run.held_out_of(*run.names).between(WARM * run.warm, run.step)
     if _settled(run, held_out) and (jumps or times > HIGHER):
         beside = f", {times:.0f} times that of {reference.recipe}" if reference and times > HIGHER else ""
@@ -53,15 +53,15 @@ def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
 def too_low(run: History, reference: Reference | None) -> Iterator[Finding]:
     """A warm-up that takes the whole of its schedule, or a loss that is still far above the frequencies of words after as many tokens as
     the reference had read at its first evaluation near them."""
-    for number, phase in enumerate(run.plan):
-        if phase.warmup >= phase.schedule_steps and run.optim.schedule != "slanted":
-            where = f"phase {number + 1}: " if len(run.plan) > 1 else ""
+    for number, phase in enumerate(run.settings.plan):
+        if phase.warmup >= phase.schedule_steps and run.settings.optim.schedule != "slanted":
+            where = f"phase {number + 1}: " if len(run.settings.plan) > 1 else ""
             what = f"{where}the warm-up has {phase.warmup:,} steps and the schedule {phase.schedule_steps:,}: optim.lr is never reached"
             yield Finding(WARNING, "learning rate too low", what, "set optim.warmup to a tenth of the steps")
             return
     unigram, train = run.text.counts.get("unigram", np.inf), run.train_of(*run.names)
     below = [tokens for tokens, place in zip(reference.tokens, reference.positions, strict=True) if place > NEAR] if reference else []
-    if not below or not len(train) or run.step < WARM * run.warm or run.tokens(run.step) < below[0]:
+    if not below or not len(train) or run.step < WARM * run.warm or run.settings.tokens(run.step) < below[0]:
         return
     if run.loss.last - unigram > FAR * (train.values[0] - unigram) > 0:
         what = (

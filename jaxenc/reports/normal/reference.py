@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxenc.reports.normal.history import LOSSES, History, position
 
-BEYOND = 0.4  # a position at which a network uses the context of a token, and no longer the frequencies of words alone
+BEYOND = 0.4  # a position above which a network uses context, and no longer the frequencies of words alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Reference:
 
 
 def references() -> tuple[Reference, ...]:
-    """All that are shipped, by name."""
+    """All that are shipped, in the order of their file names."""
     folder = importlib.resources.files("jaxenc.reports.normal") / "curves"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
     return tuple(Reference(**json.loads(file.read_text())) for file in files)

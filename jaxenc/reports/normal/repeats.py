@@ -50,7 +50,7 @@ def held_out(run: History) -> Iterator[Finding]:
     """No evaluation for long, or held-out numbers that are much better than those of training."""
     losses = run.held_out_of(*run.names) if run.names else run.held_out_of("loss")
     if not any(row["split"] == "held_out" for row in run.rows) and run.step >= UNSEEN_STEPS:
-        what = f"no evaluation in {run.step:,} steps (eval.every is {run.eval.every:,})"
+        what = f"no evaluation in {run.step:,} steps (eval.every is {run.settings.eval.every:,})"
         yield Finding(WARNING, "held-out text", what, "set eval.every to a tenth of the steps or less (it may change on a resume)")
     train = run.train_of(*run.names).smooth if run.names else losses
     if len(losses) and len(train) and not run.objective.get("final_rate") and losses.last < (1 - _allowed(run)) * train.last:
@@ -63,4 +63,4 @@ def _allowed(run: History) -> float:
 
 
 def _epochs(run: History) -> float:
-    return run.tokens(run.step) / max(run.text.tokens, 1)
+    return run.settings.tokens(run.step) / max(run.text.tokens, 1)

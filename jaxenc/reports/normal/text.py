@@ -29,13 +29,18 @@ class Text:
     missing: str = ""
 
 
+def read_here(data: DataConfig) -> Text:
+    """As `read`, but no data folder is downloaded: one at a URL is a reason, too."""
+    return Text(missing=f"data.path is {data.path}, which is not read here") if is_url(data.path) else read(data)
+
+
 def read(data: DataConfig) -> Text:
-    """The facts of a run's data folder. Reads up to 20 million tokens of it. A folder that is gone, at a URL or one of several is a reason
-    and no error."""
+    """The facts of a run's data folder; one at a URL is copied to this machine. Reads up to 20 million tokens of it. A folder that is gone,
+    or one of several, is a reason and no error."""
     if data.mixture:
         return Text(missing=f"data.mixture names {len(data.mixture)} folders, and counts are of one")
-    if not data.path or is_url(data.path):
-        return Text(missing=f"data.path is {data.path}, which is not read here" if data.path else "the run has no data folder")
+    if not data.path:
+        return Text(missing="the run has no data folder")
     counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
     try:
         counts = counted(data.path)

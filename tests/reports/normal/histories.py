@@ -6,11 +6,12 @@ from typing import Any
 
 from jaxenc.data.sources import DataConfig
 from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.reports.history import Settings
 from jaxenc.reports.normal.history import History
 from jaxenc.reports.normal.reference import Reference
 from jaxenc.reports.normal.text import Text
 from jaxenc.training.phases import Phase
-from jaxenc.training.settings import EvalConfig, TrainConfig
+from jaxenc.training.settings import EvalConfig
 
 COUNTS = {"unigram": 7.0, "left": 5.5, "left_right": 5.0}
 STEPS, EVERY, BATCH, LENGTH, WARMUP = 400, 10, 64, 32, 40
@@ -34,16 +35,24 @@ def history(loss: Curve, held_out: Curve | None = None, numbers: Mapping[str, Cu
     warmup = changes.pop("warmup", WARMUP)
     made = History(
         rows=rows,
-        objective=objective,
-        model={"kind": "bert", "width": 64, "layers": 2, "dropout": 0.0},
-        plan=(Phase(0, STEPS, LENGTH, BATCH, 0, 1e-3, warmup, 0, STEPS),),
-        data=DataConfig(),
-        train=TrainConfig(steps=STEPS),
-        optim=OptimConfig(),
-        eval=EvalConfig(every=50),
+        settings=Settings(
+            fields={"objective": objective, "model": {"kind": "bert", "width": 64, "layers": 2, "dropout": 0.0}},
+            data=DataConfig(),
+            optim=OptimConfig(),
+            eval=EvalConfig(every=50),
+            plan=(Phase(0, STEPS, LENGTH, BATCH, 0, 1e-3, warmup, 0, STEPS),),
+        ),
         text=Text(COUNTS, tokens=1_000_000),
     )
-    return dataclasses.replace(made, **changes)
+    return changed(made, **changes)
+
+
+def changed(run: History, **changes: Any) -> History:
+    """`run` with other fields, of History, of its Settings, or `objective` and `model` of its config.json."""
+    own = {name: changes.pop(name) for name in ("objective", "model") if name in changes}
+    parts = {name: changes.pop(name) for name in ("optim", "eval", "plan", "data") if name in changes}
+    settings = dataclasses.replace(run.settings, fields={**run.settings.fields, **own}, **parts)
+    return dataclasses.replace(run, settings=settings, **changes)
 
 
 def falling(step: int) -> float:

@@ -13,7 +13,7 @@ from jaxenc.reports.normal.comments import judge
 from jaxenc.reports.normal.history import History
 from jaxenc.reports.normal.text import Text
 from jaxenc.training.phases import Phase
-from tests.reports.normal.histories import BATCH, COUNTS, LENGTH, STEPS, WARMUP, falling, history, reference
+from tests.reports.normal.histories import BATCH, COUNTS, LENGTH, STEPS, WARMUP, changed, falling, history, reference
 
 FLAT = lambda step: 6.95  # the frequencies of words are 7.0
 
@@ -33,7 +33,7 @@ def test_a_run_as_good_as_the_reference_is_said_to_be_and_nothing_else() -> None
 
 def test_a_plateau_is_normal_for_as_long_as_the_reference_took() -> None:
     stuck = history(FLAT, FLAT)
-    half = dataclasses.replace(stuck, plan=(dataclasses.replace(stuck.plan[0], steps=2 * STEPS),))
+    half = changed(stuck, plan=(dataclasses.replace(stuck.settings.plan[0], steps=2 * STEPS),))
     assert names(level.plateau(half, reference())) == ["plateau"]  # at 0.03, where it was at 0.3 after a third of the tokens
     slower = reference(tokens_per_step=4 * BATCH * LENGTH)  # at 0.2 after as many tokens, and not yet measured after a third
     assert not [*level.plateau(half, slower)]
@@ -49,7 +49,7 @@ def test_a_plateau_is_normal_for_as_long_as_the_reference_took() -> None:
 def test_without_a_reference_a_plateau_is_named_at_the_end_and_without_counts_never() -> None:
     stuck = history(FLAT, FLAT)
     assert names(level.plateau(stuck, None)) == ["plateau"]
-    half = dataclasses.replace(stuck, plan=(dataclasses.replace(stuck.plan[0], steps=2 * STEPS),))
+    half = changed(stuck, plan=(dataclasses.replace(stuck.settings.plan[0], steps=2 * STEPS),))
     assert not [*level.plateau(half, None)]
     assert not [*level.plateau(dataclasses.replace(stuck, text=Text(missing="gone")), reference())]
 
@@ -156,7 +156,7 @@ def electra(area: float, step: int = STEPS, **model: int) -> History:
     run = history(falling, falling, {"mask_rate": lambda step: 0.15, "replaced": lambda step: 0.13})
     rows = [{**row, "rtd_auc": area if row["step"] >= step else 0.7} if row["split"] == "held_out" else row for row in run.rows]
     shape = {"kind": "electra", "width": 64, "layers": 2, "generator_width": 32, "generator_layers": 2, **model}
-    return dataclasses.replace(run, rows=rows, objective={"kind": "rtd", "rate": 0.15}, model=shape)
+    return changed(run, rows=rows, objective={"kind": "rtd", "rate": 0.15}, model=shape)
 
 
 def test_a_generator_that_is_too_strong() -> None:
@@ -174,7 +174,7 @@ def test_a_generator_that_is_too_strong() -> None:
 
 def test_networks_that_a_pair_nests_are_compared_too() -> None:
     nested = {"kind": "pair", "generator": {"width": 128, "layers": 2}, "discriminator": {"width": 64, "layers": 2}}
-    (found,) = detection.generator(dataclasses.replace(electra(0.7), model=nested))
+    (found,) = detection.generator(changed(electra(0.7), model=nested))
     assert "4.0 times" in found.what
 
 
@@ -206,7 +206,7 @@ def test_held_out_numbers_that_are_missing_or_too_good() -> None:
     assert not [*repeats.held_out(history(falling))]  # 400 steps
     long = history(falling)
     long = dataclasses.replace(long, rows=[{**row, "step": 10 * row["step"]} for row in long.rows])
-    assert names(repeats.held_out(dataclasses.replace(long, plan=(Phase(0, 8000, 32, 64, 0, 1e-3, WARMUP, 0, 8000),)))) == ["held-out text"]
+    assert names(repeats.held_out(changed(long, plan=(Phase(0, 8000, 32, 64, 0, 1e-3, WARMUP, 0, 8000),)))) == ["held-out text"]
     assert names(repeats.held_out(history(falling, lambda step: 0.8 * falling(step)))) == ["held-out text"]
     assert not [*repeats.held_out(history(falling, lambda step: 0.9 * falling(step)))]
 

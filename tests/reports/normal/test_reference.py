@@ -1,6 +1,5 @@
 """The curves that are shipped, and how a run finds the one that it is compared with."""
 
-import dataclasses
 import math
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from jaxenc.objectives import OBJECTIVES
 from jaxenc.reports.normal import history, reference
 from jaxenc.reports.normal.reference import Reference, nearest, references
 from tests.reports.normal import histories
-from tests.reports.normal.histories import COUNTS, falling
+from tests.reports.normal.histories import COUNTS, changed, falling
 
 ROOT = Path(__file__).parents[3]
 KNOWN = references()
@@ -62,9 +61,9 @@ def test_the_nearest_has_the_objective_then_the_kind_then_the_size() -> None:
     )
     assert nearest(run, [large, other, small]) is small and nearest(run, [other]) is other
     assert nearest(run, [histories.reference(objective="plm")]) is None
-    base = dataclasses.replace(run, model={"kind": "bert", "width": 768, "layers": 12})
+    base = changed(run, model={"kind": "bert", "width": 768, "layers": 12})
     assert nearest(base, [large, other, small]) is large
-    assert nearest(dataclasses.replace(run, model={"kind": "mine", "width": "wide"}), [large, small]) in (large, small)
+    assert nearest(changed(run, model={"kind": "mine", "width": "wide"}), [large, small]) in (large, small)
 
 
 def test_the_curves_are_shipped() -> None:
