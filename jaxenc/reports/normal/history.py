@@ -8,6 +8,7 @@ from typing import Any, Self
 from jaxenc import config
 from jaxenc.checkpoint import migrate
 from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.reports.normal.series import Series
@@ -53,7 +54,10 @@ class History:
         data, train, optim = part(DataConfig, "data"), part(TrainConfig, "train"), part(OptimConfig, "optim")
         single = Phase(0, train.steps, data.length, train.batch, 0, optim.lr, optim.warmup, 0, train.steps)
         plan = phases.resolve(part(Phases, "phases"), single)
-        own = (fields.get("objective", {}), fields.get("model", {}))
+        own = tuple(fields.get(name, {}) for name in ("objective", "model"))
+        for name, content in zip(("objective", "model"), own, strict=True):
+            if not isinstance(content, Mapping):
+                raise UserError(f"config.{name} is {content!r}, and no mapping of fields", path, "restore the file")
         return cls(rows, *own, plan, data, train, optim, part(EvalConfig, "eval"), Text(missing="not read"))
 
     @property
