@@ -86,6 +86,9 @@ def settings(path: pathlib.Path) -> Settings:
     """The settings in a config.json. Raises UserError for a file that is none."""
     fields = migrate.fields(read_json(path, "name a run directory"), f"{path}")
     part = lambda cls, key: config.from_dict(cls, fields.get(key, {}), f"{path}: config.{key}")
+    for key in ("objective", "model"):
+        if not isinstance(fields.get(key, {}), Mapping):
+            raise UserError(f"config.{key} is {fields[key]!r}, and no mapping of fields", path, "restore the file")
     data, train, optim = part(DataConfig, "data"), part(TrainConfig, "train"), part(OptimConfig, "optim")
     single = Phase(0, train.steps, data.length, train.batch, 0, optim.lr, optim.warmup, 0, train.steps)
     plan = phases.resolve(part(Phases, "phases"), single)

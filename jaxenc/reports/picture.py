@@ -2,11 +2,13 @@
 
 import io
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxenc.errors import one_line
 from jaxenc.reports import labels, scale, style
 from jaxenc.reports.panels import DOTS, LINE, MARKS, Curve, Panel
 from jaxenc.reports.thin import thin
@@ -32,11 +34,15 @@ def picture(panels: Sequence[Panel]) -> bytes:
         axis.set_axis_off()
     for axis, panel in zip(axes.flat[: len(shown)], shown, strict=True):
         draw(axis, panel)
-    figure.canvas.draw()
-    for axis in axes.flat[: len(shown)]:
-        _move_labels_apart(axis)
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=130)
+    with warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; the page shows it.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Matplotlib currently does not support .* natively")
+        figure.canvas.draw()
+        for axis in axes.flat[: len(shown)]:
+            _move_labels_apart(axis)
+        figure.savefig(file, format="png", dpi=130)
     pyplot.close(figure)
     return file.getvalue()
 
@@ -67,9 +73,12 @@ def draw(axis: Any, panel: Panel) -> None:
     if panel.curves:
         names = len({curve.name for curve in panel.curves})
         columns = 1 if max(len(curve.name) for curve in panel.curves) > 24 else min(names, 2)
-        axis.legend(
-            handles=_keys(panel.curves), loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=columns, fontsize=7.5, frameon=False
-        )
+        keys = _keys(panel.curves)
+        legend = axis.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=columns, fontsize=7.5, frameon=False)
+        # Set here, a name is no formula and may begin with an underscore.
+        for text, (name, _) in zip(legend.get_texts(), dict.fromkeys((curve.name, curve.style) for curve in panel.curves), strict=True):
+            text.set_parse_math(False)
+            text.set_text(one_line(name if len(name) < 40 else f"...{name[-36:]}"))
 
 
 def _ticks(axis: Any, places: Sequence[float], percent: bool = False) -> None:
@@ -95,14 +104,14 @@ def _dashes(number: int) -> Any:
 
 
 def _keys(curves: Sequence[Curve]) -> list[Any]:
-    """A line of the legend for each name."""
+    """A line of the legend for each name, in the order of the curves; `draw` sets the names."""
     from matplotlib.lines import Line2D
 
     kinds: dict[tuple[str, int], set[str]] = {}
     for curve in curves:
         kinds.setdefault((curve.name, curve.style), set()).add(curve.kind)
     found = []
-    for (name, number), own in kinds.items():
+    for (_, number), own in kinds.items():
         marked = {DOTS, MARKS} & own
         found.append(
             Line2D(
@@ -112,7 +121,7 @@ def _keys(curves: Sequence[Curve]) -> list[Any]:
                 marker=style.MARKERS[number % len(style.MARKERS)] if marked else "",
                 markersize=4,
                 linewidth=1.2,
-                label=name if len(name) < 40 else f"...{name[-36:]}",
+                label="-",
             )
         )  # fmt: skip
     return found

@@ -1,16 +1,16 @@
 """A curve in one line of text."""
 
 import itertools
-import math
 from collections.abc import Sequence
 
 MARKS = "▁▂▃▄▅▆▇█"
+LARGEST = 1e290  # the sum of 10^18 such values is finite
 
 
 def sparkline(values: Sequence[float], width: int, marks: str = MARKS) -> str:
     """`values` from left to right in at most `width` characters, each the mean of as many neighbours as needed; the lowest mark stands for
-    the smallest, the highest for the largest. Values that are not finite are left out; '' for none."""
-    finite = [value for value in values if math.isfinite(value)]
+    the smallest, the highest for the largest. Values that are not finite, or too large to add up, are left out; '' for none."""
+    finite = [value for value in values if abs(value) < LARGEST]
     count = min(width, len(finite))
     if count < 1:
         return ""

@@ -10,6 +10,7 @@ from typing import Any
 from jaxenc import storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.remote import RemoteSteps
+from jaxenc.errors import one_line
 from jaxenc.progress import clock
 from jaxenc.reports import history
 from jaxenc.reports.history import History
@@ -37,6 +38,11 @@ class Seen:
     written: float = 0.0
     checkpoint: int = -1
     saved: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The name as a terminal may print it."""
+        return one_line(self.name)
 
 
 def expanded(workdirs: Sequence[str]) -> list[str]:
@@ -99,9 +105,9 @@ def state(seen: Seen, now: float) -> str:
 def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]:
     """One run in lines of at most `width` columns. now: Unix seconds."""
     if seen.history is None:
-        return [_cut(seen.name, width), _cut("no numbers yet: waiting for the first", width)]
+        return [_cut(seen.title, width), _cut("no numbers yet: waiting for the first", width)]
     run = seen.history
-    out = [*_wrapped([seen.name, state(seen, now)], width), *_wrapped(_steps(run), width)]
+    out = [*_wrapped([seen.title, state(seen, now)], width), *_wrapped(_steps(run), width)]
     train, held_out = ([row for row in run.rows if row["split"] == split] for split in ("train", "held_out"))
     for name in _names(train, held_out):
         out.append(_curve(name, train, held_out, width, unicode))
@@ -115,7 +121,7 @@ def table(runs: Sequence[Seen], now: float, width: int) -> list[str]:
     """Several runs, one a line of at most `width` columns; what does not fit is left out, the last columns first."""
     heads = ("run", "step", "loss", "held out", "left", "state", "tokens/s")
     cells = [heads, *(_cells(seen, now) for seen in runs)]
-    shared = len(_common([seen.name for seen in runs]))
+    shared = len(_common([seen.title for seen in runs]))
     cells = [heads, *((row[0][shared:], *row[1:]) for row in cells[1:])]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     widths[0] = min(widths[0], max(width // 3, 8))
@@ -126,7 +132,7 @@ def table(runs: Sequence[Seen], now: float, width: int) -> list[str]:
 
 def _cells(seen: Seen, now: float) -> tuple[str, ...]:
     if seen.history is None:
-        return (seen.name, "-", "-", "-", "-", state(seen, now), "-")
+        return (seen.title, "-", "-", "-", "-", state(seen, now), "-")
     train = [row for row in seen.history.rows if row["split"] == "train"]
     last, held_out, total = train[-1] if train else {}, seen.history.held_out, seen.history.steps
     step, speed = seen.history.step, rate(seen.history.rows)
@@ -134,7 +140,7 @@ def _cells(seen: Seen, now: float) -> tuple[str, ...]:
     number = lambda value: "-" if value is None else f"{value:.4f}"
     left = clock((total - step) / speed) if speed and total > step else "-"
     tokens = f"{last['tokens_per_second']:,.0f}" if "tokens_per_second" in last else "-"
-    return (seen.name, f"{step:,}/{total:,}", number(last.get("loss")), number(loss), left, state(seen, now).partition(",")[0], tokens)
+    return (seen.title, f"{step:,}/{total:,}", number(last.get("loss")), number(loss), left, state(seen, now).partition(",")[0], tokens)
 
 
 def _steps(run: History) -> list[str]:

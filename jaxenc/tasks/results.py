@@ -190,7 +190,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     return {
         "median": statistics.median(values),
         "mean": statistics.fmean(values),
-        "std": statistics.stdev(values) if len(values) > 1 else math.nan,
+        "std": statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else math.nan,
         "min": min(values),
         "max": max(values),
     }

@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 from matplotlib import pyplot
 
+from jaxenc.errors import one_line
 from jaxenc.reports import history, panels, picture
 from tests.reports.runs import EVENTS_OF_A_KILL, make, metrics
 
@@ -55,3 +56,15 @@ def test_axes_fit_the_data(drawn: Any) -> None:
     low, high = axes["accuracy"].get_ylim()
     assert 0.05 < low < 0.11 and 0.87 < high < 0.95
     assert axes["gradient norm"].get_yscale() == "log" and axes["accuracy"].get_yscale() == "linear"
+
+
+@pytest.mark.parametrize("name", ["_hidden", "a$^$b", "\udcff", "नाम العربية", "a\n\x1b[31m"])
+def test_any_name_of_a_run_is_in_the_legend(name: str) -> None:
+    """A formula, a font without the letters or bytes that are no UTF-8 are no error, and a leading underscore hides nothing."""
+    curves = tuple(panels.Curve(one, (1.0, 2.0), (1.0, 2.0), number) for number, one in enumerate((name, "other")))
+    with mock.patch.object(pyplot, "close") as closed:
+        picture.picture([panels.Panel("loss", "step", curves)])
+    (figure,) = closed.call_args.args
+    texts = [text.get_text() for text in figure.axes[0].get_legend().texts]
+    pyplot.close(figure)
+    assert texts == [one_line(name), "other"]

@@ -188,3 +188,10 @@ def test_a_sparkline_has_the_shape_of_its_values() -> None:
     assert sparkline([float("nan"), 1, float("inf")], 8) == MARKS[0] and sparkline([], 8) == "" and sparkline([1, 2], 0) == ""
     assert sparkline([0, 2, 10, 10], 2) == MARKS[0] + MARKS[-1]  # means 1 and 10
     assert len(sparkline(list(range(1000)), 30)) == 30
+    assert sparkline([1e308, 1, -1e308, 2, 1e308, 1e308], 8) == MARKS[0] + MARKS[-1]  # a loss that blew up, whose sums are no numbers
+
+
+def test_the_name_of_a_run_does_not_control_the_terminal(tmp_path: Path) -> None:
+    seen = watch.look(str(make(tmp_path / "a\n\x1b[31m", [train(100)])))
+    shown = "".join([*watch.lines(seen, NOW, 200), *watch.table([seen, Seen("b\r")], NOW, 200), *watch.lines(Seen("\x1b[2J"), NOW, 79)])
+    assert not {"\n", "\x1b", "\r"} & {*shown} and r"a\n\x1b[31m" in shown

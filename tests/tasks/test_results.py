@@ -89,3 +89,9 @@ def test_a_stopped_run_says_where(tuned: Path, capsys: pytest.CaptureFixture) ->
         assert main(["finetune", "--config", "tasks/text", "--init-from", "x", "--workdir", "runs/mine", "--seeds", "3"]) == PREEMPTED
     said = capsys.readouterr()
     assert said.err == "runs/mine: stopped in seed 0, 1 of 3, at step 217/281; run the same command to continue\n" and not said.out
+
+
+def test_a_score_that_is_no_number_has_no_deviation() -> None:
+    """A correlation of equal answers is NaN; `statistics.stdev` raises AttributeError for it."""
+    found = Results("m", (Outcome(0, "", 1, {"m": float("nan")}), Outcome(1, "", 1, {"m": 0.5})))
+    assert str(found.summary["m"]["std"]) == "nan"

@@ -35,10 +35,16 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     s3://, hf://, https://, ...), copied first (`remote.staged`); tfds:NAME[/CONFIG][:VERSION][:SPLIT]; or `docstrings`. Pipes are copied
     to the disk first (TMPDIR), since they can be read only once. Files that folders and patterns skip are counted.
 
-    Raises UserError for a name without a file, an empty file, a folder without text, and what cannot be read.
+    Raises UserError for `names` that are no list of str, a name without a file, an empty file, a folder without text, and what cannot be
+    read.
     """
+    if isinstance(names, str | Path):  # the letters of a path, such as `/`, name folders of their own
+        raise UserError("takes a list of inputs", f"--input {names}", "give [name] for a single one")
     if not names:
         raise UserError("no file is named", "--input", "name files, or use --input docstrings for the documentation of this Python")
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(f"is a {type(name).__name__}", f"--input {name}", "give each name as a str")
     out: list[Source] = []
     seen: set[str] = set()
     for name in names:

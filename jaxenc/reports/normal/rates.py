@@ -34,7 +34,7 @@ def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
         return
     level, jumps = float(np.median(after.values[-WINDOW:])), spikes(loss, run.warm)
     rate = f"optim.lr is {run.phase.lr:g}"
-    if level > loss.values[0]:
+    if level > loss.values[0] + noise(loss):  # less is chance in a run that has hardly begun
         yield Finding(
             PROBLEM, "learning rate too high", f"the training loss is {level:.2f} and began at {loss.values[0]:.2f}; {rate}", LOWER
         )

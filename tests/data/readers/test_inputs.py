@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,10 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 def test_the_reading_belongs_to_the_identity_only_where_it_is_not_the_default():
     assert Reading().identity("x") == Reading(tfds_dir="d").identity("x") == "x"
     assert len({Reading(**how).identity("x") for how in ({}, {"field": "a"}, {"document": "line"}, {"encoding": "cp1252"})}) == 4
+
+
+@pytest.mark.parametrize("names", ["ab.txt", Path("a.txt"), [Path("a.txt")], [3]])
+def test_names_that_are_no_list_of_str(names):
+    """The letters of a path would be read as names: `/` is every file of the machine."""
+    with pytest.raises(UserError, match="; give "):
+        readers.inputs(names, Reading(), Counts())

@@ -108,6 +108,12 @@ def test_a_loss_above_its_start_and_one_that_keeps_jumping() -> None:
     assert not [*rates.too_high(history(early), None)]
 
 
+def test_a_loss_that_has_hardly_moved_is_not_above_its_start() -> None:
+    """As in the first dozen rows of a run of small batches: less than their own scatter is chance."""
+    scattered = lambda step: 8.0 if step == 1 else 8.01 + 0.3 * math.sin(step)
+    assert not [*rates.too_high(history(scattered), None)]
+
+
 def test_a_warm_up_as_long_as_the_run() -> None:
     assert names(rates.too_low(history(falling, warmup=STEPS), None)) == ["learning rate too low"]
     assert not [*rates.too_low(history(falling, warmup=STEPS - 1), None)]

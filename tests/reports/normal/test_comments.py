@@ -101,3 +101,9 @@ def test_phases_count_their_own_tokens(tmp_path: Path) -> None:
     phases = {"steps": [100, 300], "length": [32, 64], "batch": [64, 16]}
     found = comments(workdir(tmp_path, 40, phases=phases), facts)
     assert f"{(100 * 32 * 64 + 300 * 64 * 16) / 1e6:.1f} M tokens" in found[0].what
+
+
+@pytest.mark.parametrize("part", ["objective", "model"])
+def test_a_part_of_the_config_that_holds_no_fields_is_a_finding(part: str, tmp_path: Path) -> None:
+    (only,) = comments(workdir(tmp_path, 40, **{part: [1]}), facts)
+    assert only.level == WARNING and f"config.{part} is [1]" in only.what
