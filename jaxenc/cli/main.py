@@ -5,6 +5,7 @@ import contextlib
 import errno
 import importlib
 import io
+import itertools
 import os
 import signal
 import sys
@@ -103,6 +104,9 @@ def _run(argv: list[str]) -> int:
     if argv[:1] and argv[0] in DEVICELESS:
         os.environ.update(deviceless.settings())
     overrides = [item for item in argv if item.startswith("--config.")]
+    for item, after in itertools.pairwise(argv):
+        if item.startswith("--config.") and "=" not in item and not after.startswith("-"):
+            raise UserError("a field is set with =", item, f"write {item}={after}")
     _refuse_empty(argv)
     args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
     if overrides and args.command not in CONFIGURED:

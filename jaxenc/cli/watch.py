@@ -1,6 +1,7 @@
 """`jaxenc watch`: what runs do now, in the terminal."""
 
 import argparse
+import pathlib
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
     """Shows the runs until Ctrl-C, or once. Returns 0. Raises UserError for files that are damaged, and where there is no terminal."""
     console = Terminal(sys.stdout)
     if args.once:
+        for workdir in args.workdir:
+            if not storage.is_url(workdir) and not pathlib.Path(workdir).is_dir():
+                raise UserError("no such directory", workdir, "name the directory of a run")
         print("\n".join(frame(args.workdir, console)))
         return 0
     if not sys.stdout.isatty() or console.is_dumb_terminal:

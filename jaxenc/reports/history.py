@@ -8,6 +8,7 @@ from typing import Any
 from jaxenc import config, storage
 from jaxenc.checkpoint import migrate
 from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import events, phases, prepare, record

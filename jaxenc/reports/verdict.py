@@ -31,9 +31,10 @@ def lines(run: History, counts: Mapping[str, float], spent: Goodput) -> list[str
     for name in groups([held_out])[TOKENS] if held_out else ():
         beside = ""
         if counts:
-            best = min(counts, key=counts.__getitem__)
-            side = "below" if held_out[name] < counts[best] else "not below"
-            beside = f", {side} the best count baseline ({best.replace('_', ' + ')} {counts[best]:.4f})"
+            below = [one for one in counts if held_out[name] < counts[one]]
+            sides = (("below the counts", below), ("not yet below", [one for one in counts if one not in below]))
+            listed = lambda names: ", ".join(f"{one.replace('_', ' + ')} {counts[one]:.2f}" for one in names)
+            beside = "".join(f", {side} {listed(names)}" for side, names in sides if names)
         found.append(f"Held-out {name} {held_out[name]:.4f} at step {held_out['step']:,}{beside}.")
     skipped = next((row["skipped"] for row in reversed(run.rows) if "skipped" in row), 0)
     if skipped:

@@ -47,7 +47,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     workdir = pathlib.Path(workdir)
-    must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
+    must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME, *results.REPORTS), "--workdir")
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     with Bars(barriers.is_primary()).shown("reading the examples and the model"):

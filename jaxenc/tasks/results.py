@@ -19,6 +19,7 @@ from jaxenc.tasks.scores import DEGENERATE
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
+REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 SHOWN = 6  # scores in a row of `table`
 AGAIN = "delete it and run the same `jaxenc finetune` again to write it"
 

@@ -65,6 +65,11 @@ def test_r30_a_value_is_not_taken_for_an_option(fails: Callable[..., str]) -> No
     assert "no such option" not in fails("fill-mask", "--model", "gone", "--text", "--a [MASK]")
 
 
+def test_a_field_is_not_set_with_a_blank(fails: Callable[..., str]) -> None:
+    said = fails("pretrain", "--config", "bert/tiny", "--config.train.steps", "10", "--workdir", "runs/x")
+    assert said == "jaxenc: --config.train.steps: a field is set with =; write --config.train.steps=10\n"
+
+
 def test_r40_python_dash_m_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "jaxenc", "pretrian"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("jaxenc: pretrian: no such command; did you mean pretrain?")

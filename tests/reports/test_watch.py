@@ -147,8 +147,11 @@ def test_once_prints_a_picture_and_ends(run: Path, tmp_path: Path, monkeypatch: 
     assert main(["watch", "--workdir", str(run), "--once"]) == 0
     out = capsys.readouterr().out
     assert "step 300 of 100,000" in out and CONTROL not in out
-    assert main(["watch", "--workdir", str(tmp_path / "none"), "--once"]) == 0
+    (tmp_path / "new").mkdir()
+    assert main(["watch", "--workdir", str(tmp_path / "new"), "--once"]) == 0
     assert "no numbers yet: waiting" in capsys.readouterr().out
+    assert main(["watch", "--workdir", str(tmp_path / "none"), "--once"]) == 2
+    assert "no such directory" in capsys.readouterr().err
 
 
 def test_without_a_terminal_it_says_what_to_do(run: Path, capsys: pytest.CaptureFixture) -> None:

@@ -19,7 +19,7 @@ from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.prepare import open_task
-from jaxenc.tasks.results import table
+from jaxenc.tasks.results import REPORTS, table
 from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.tuning import FineTune, TuneConfig
 from jaxenc.training import loop, pretrain, step
@@ -80,6 +80,8 @@ def test_a_finished_run_is_not_trained_again(model: Path, labelled: Labelled, tm
     first = finetune(tune, str(model), tmp_path / "runs")
     with mock.patch.object(pretrain, "train", side_effect=AssertionError):
         assert finetune(tune, str(model), tmp_path / "runs") == first
+    for name in REPORTS:  # which `jaxenc report` writes: no reason to refuse the directory
+        (tmp_path / "runs" / name).touch()
     more = finetune(tune, str(model), tmp_path / "runs", seeds=2)
     assert more.seeds[0] == first.seeds[0] and more.seeds[1].seed == 1
 
