@@ -1,6 +1,7 @@
 """Comments on a run, from its work directory: is its loss normal, and if not, what may be wrong and what to do."""
 
 import pathlib
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.reports import history
 from jaxenc.reports.history import Settings
 from jaxenc.reports.normal import detection, level, masks, rates, repeats, speed, stability, text
-from jaxenc.reports.normal.history import LOSSES, History
+from jaxenc.reports.normal.history import LOSSES, History, neighbours
 from jaxenc.reports.normal.reference import Reference, nearest, references
 from jaxenc.reports.normal.text import Text
 from jaxenc.training import prepare, record
@@ -42,7 +43,11 @@ def of_run(rows: Sequence[Mapping[str, Any]], settings: Settings, read: Callable
     kind = str(settings.fields.get("objective", {}).get("kind", ""))
     if kind not in LOSSES:
         return (Finding(OK, "training", f"objective.kind={kind or 'unknown'} is not judged: reference curves are of pretraining"),)
-    return judge(History(rows, settings, read(settings.data)), references())
+    found = read(settings.data)
+    if found.counts and neighbours(found.counts, kind) >= found.counts["unigram"]:
+        # There is no scale between them: held-out text that is unlike the training text, or too little of it.
+        found = dataclasses.replace(found, counts={}, missing="neighbours predict its held-out text no better than word frequencies")
+    return judge(History(rows, settings, found), references())
 
 
 def judge(run: History, known: Sequence[Reference]) -> tuple[Finding, ...]:

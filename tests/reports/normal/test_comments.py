@@ -107,3 +107,10 @@ def test_phases_count_their_own_tokens(tmp_path: Path) -> None:
 def test_a_part_of_the_config_that_holds_no_fields_is_a_finding(part: str, tmp_path: Path) -> None:
     (only,) = comments(workdir(tmp_path, 40, **{part: [1]}), facts)
     assert only.level == WARNING and f"config.{part} is [1]" in only.what
+
+
+def test_counts_in_the_wrong_order_are_no_scale(tmp_path: Path) -> None:
+    """As of held-out text unlike the training text: no position, and no loss that is called too low."""
+    wrong = lambda data: Text(counts={"unigram": 7.3, "left": 9.0, "left_right": 22.2})
+    found = comments(workdir(tmp_path, 40), wrong)
+    assert [one.level for one in found] == [OK] and "no better than word frequencies" in found[0].what
