@@ -147,7 +147,7 @@ def test_files_and_functions_and_lines_are_short() -> None:
 
 
 # What a class's methods are for is said by the contract that they fill, or by Python.
-OBJECTIVE = {"reads", "init", "carry", "corrupt", "weights", "terms", "outputs", "predict", "flops", "summary", "build"}
+OBJECTIVE = {"reads", "init", "carry", "corrupt", "weights", "terms", "outputs", "attentions", "predict", "flops", "summary", "build"}
 OF_TASK = {"example", "examples", "fitted", "ordered", "notes", "details"}
 TASK = {*OF_TASK, "objective", "features", "answers", "score", "submission", "of_record"}
 CONTRACT = {*OBJECTIVE, *TASK, "fingerprint", "run", "add_arguments"}
