@@ -1,7 +1,7 @@
 """Comments on a run, from its work directory: is its loss normal, and if not, what may be wrong and what to do."""
 
-import pathlib
 import dataclasses
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
