@@ -128,9 +128,11 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
         directory = workdir / "checkpoints"
         log, step = job.run.log, int(state.step)
         events = Events(workdir) if barriers.is_primary() else NoEvents()
-        manager = Manager(directory, job.run.checkpoint, upload=place.upload(directory), saved=events.saved)
-        # A save may end after training has failed, so the events are closed last.
-        with contextlib.closing(events), manager as checkpoints:
+        with (
+            # A save may end after training has failed, so the events are closed last.
+            contextlib.closing(events),
+            Manager(directory, job.run.checkpoint, upload=place.upload(directory), saved=events.saved) as checkpoints,
+        ):
             checkpoints.check_room(state.without(objective.frozen))
             with job.bars.shown("opening the logs"):
                 recorder = Recorder(workdir, step, log, events, to_dict(job.run)) if barriers.is_primary() else Silent(events)

@@ -102,8 +102,8 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
             if now > EVERY:
                 futures.wait([made[0]._saving])
 
-    def manager(*parts: object, upload: NoUpload) -> Manager:
-        made.append(Manager(*parts, full, upload))
+    def manager(*parts: object, upload: NoUpload, saved: Callable[[int, float, int], None]) -> Manager:
+        made.append(Manager(*parts, full, upload, saved))
         return made[0]
 
     words = f"checkpoint failed at step {EVERY}: No space left on device"

@@ -44,7 +44,7 @@ def of_run(rows: Sequence[Mapping[str, Any]], settings: Settings, read: Callable
     if kind not in LOSSES:
         return (Finding(OK, "training", f"objective.kind={kind or 'unknown'} is not judged: reference curves are of pretraining"),)
     found = read(settings.data)
-    if found.counts and neighbours(found.counts, kind) >= found.counts["unigram"]:
+    if set(LOSSES[kind][1]) <= found.counts.keys() and neighbours(found.counts, kind) >= found.counts["unigram"]:
         # There is no scale between them: held-out text that is unlike the training text, or too little of it.
         found = dataclasses.replace(found, counts={}, missing="neighbours predict its held-out text no better than word frequencies")
     return judge(History(rows, settings, found), references())
