@@ -10,11 +10,16 @@ import jaxenc
 def installed() -> dict[str, str]:
     """{"jaxenc": version (checksum of its source), "jax", "jaxlib": version}. Two checkouts of one version can differ, hence the
     checksum. jaxenc's version is `not installed` where it is found on the path only."""
-    try:
-        own = metadata.version("jaxenc")
-    except metadata.PackageNotFoundError:
-        own = "not installed"
+    own = version("jaxenc") or "not installed"
     return {"jaxenc": f"{own} (source {source()})", **{name: metadata.version(name) for name in ("jax", "jaxlib")}}
+
+
+def version(package: str) -> str:
+    """The version of an installed package, '' where it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def source() -> str:

@@ -8,7 +8,6 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 import jax
@@ -23,7 +22,7 @@ from jaxenc.families import MODELS, Models
 from jaxenc.files import held
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
-from jaxenc.processes import barriers
+from jaxenc.processes import barriers, versions
 from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, profile, refusals, resume
 from jaxenc.training import teacher as teachers
@@ -157,7 +156,7 @@ def _facts(job: Job, kind: str, reached: int) -> dict[str, Any]:
         "kind": kind,
         "reached": reached,
         "command": sys.argv,
-        "versions": {"python": platform.python_version(), "jax": jax.__version__, "jaxenc": _version()},
+        "versions": {"python": platform.python_version(), "jax": jax.__version__, "jaxenc": versions.version("jaxenc")},
         "device": job.mesh.devices.flat[0].device_kind,
         "devices": job.mesh.size,
         "processes": jax.process_count(),
@@ -167,11 +166,3 @@ def _facts(job: Job, kind: str, reached: int) -> dict[str, Any]:
             for phase, flops in phases
         ],
     }
-
-
-def _version() -> str:
-    """The version of this package, '' where it is not installed."""
-    try:
-        return metadata.version("jaxenc")
-    except metadata.PackageNotFoundError:
-        return ""
