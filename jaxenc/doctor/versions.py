@@ -2,11 +2,10 @@
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 
 from jaxenc.findings import OK, PROBLEM, WARNING, Finding, by_value
-from jaxenc.processes.versions import source
+from jaxenc.processes.versions import source, version
 
 CHECK = "versions"
 PACKAGES = (
@@ -28,7 +27,7 @@ FLAGS = (
 
 def gather(environment: Mapping[str, str]) -> dict[str, str]:
     """{name: version} of what this process runs; '' for a package that is not installed and a variable that is not set."""
-    versions = {name: _version(name) for name in PACKAGES}
+    versions = {name: version(name) for name in PACKAGES}
     own = {"code": source(), "python": platform.python_version(), "nvidia driver": _driver()}
     return {**versions, **own, **{name: environment.get(name, "") for name in FLAGS}}
 
@@ -54,13 +53,6 @@ def _advice(name: str, first: str) -> str:
     if name in ("python", "nvidia driver"):
         return "use one image on every host"
     return f"install it alike on every host, such as `pip install {name}=={first}`" if first else f"run `pip uninstall {name}` where it is"
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _driver() -> str:
