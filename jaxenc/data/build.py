@@ -113,6 +113,9 @@ def _kept(out: Path, request: Manifest) -> Manifest:
             "choose another --out or delete it",
         )
     print(f"{out}: holds this data already; nothing to do", file=sys.stderr)
+    if present.rules != request.rules:
+        what = f"made by an older jaxenc, which encodes text without blanks between sentences (Burmese, Chinese) by rules {present.rules}"
+        print(f"data: warning: {out} was {what}, not {request.rules}; delete it and run the command again to change that", file=sys.stderr)
     unfinished.remove(out, request.request)
     return present
 

@@ -18,6 +18,9 @@ from jaxenc.files import inside, json_object, user_errors, write_bytes
 T = TypeVar("T")
 NAME = "manifest.json"
 VERSION = 2  # 1 had no .words files
+# Add one whenever the same request gives other pieces, so that no build continues from those of an older jaxenc, and a folder that an older
+# one made is named. 1 encoded the sentences of a line apart where no blank stands between them, and ended one at a comma of Burmese.
+RULES = 2
 SPLITS = ("train", "held_out")
 DTYPES = ("uint16", "uint32")  # of the token files
 
@@ -66,7 +69,7 @@ class File:
 @dataclasses.dataclass(frozen=True)
 class Manifest:
     """inputs, held_out, tokenizer, asked: the request; asked: by part, only options that are not the default, such as how duplicates are
-    dropped. reader: what the readers changed. dtype: of the token files. files: by name."""
+    dropped. reader: what the readers changed. dtype: of the token files. files: by name. rules: the RULES of the build."""
 
     version: int
     inputs: tuple[Input, ...]
@@ -77,6 +80,7 @@ class Manifest:
     splits: Mapping[str, Split]
     files: Mapping[str, File]
     asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: int = RULES
 
     @property
     def has_words(self) -> bool:
@@ -153,6 +157,7 @@ def _from_json(data: Mapping[str, Any]) -> Manifest:
         splits={name: split(name) for name in SPLITS},
         files={name: _typed(File, item) for name, item in data["files"].items()},
         asked=dict(data.get("asked", {})),
+        rules=int(data.get("rules", 1)),
     )
 
 

@@ -15,11 +15,11 @@ from jaxenc.data import facts, held_out, tokenizers
 from jaxenc.data.facts import Facts
 from jaxenc.data.groups import Group
 from jaxenc.data.manifest import SPLITS
-from jaxenc.data.tokenizers import marks
+from jaxenc.data.tokenizers import line_ids, marks
 from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
-BATCH = 1 << 17  # characters of the sentences that are tokenised in one call
+BATCH = 1 << 17  # characters of the lines that are tokenised in one call
 SAMPLE = 1 << 14  # characters of each group in which marks are counted
 FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower
 
@@ -77,7 +77,7 @@ def of_group(group: Group, tool: tokenizers.Tokenizer, limit: int, dtype: str, d
         split = SPLITS[held_out.hash_of(text) < limit]
         parts[split].append(lines)
         sizes[split] += len(text)
-    out = {split: _piece(tool, _sentences(tool, part), dtype, Facts(text_bytes=sizes[split])) for split, part in parts.items()}
+    out = {split: _piece(tool, part, dtype, Facts(text_bytes=sizes[split])) for split, part in parts.items()}
     sample = _sample(itertools.chain.from_iterable(kept), SAMPLE)
     more = facts.scripts(_sample(sample, FEW), tool) + Facts(marks=marks.count(sample, tool.written), duplicates=len(left_out))
     return out | {"train": dataclasses.replace(out["train"], facts=out["train"].facts + more)}
@@ -91,16 +91,13 @@ def _sample(lines: Iterable[str], most: int) -> list[str]:
     return sample
 
 
-def _sentences(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[sentence for line in lines for sentence in tool.sentences(line)] for lines in documents]
-
-
 def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str, known: Facts) -> Piece:
-    sentences = [sentence for document in documents for sentence in document]
-    encoded = [_encoded(tool, batch, dtype) for batch in _batches(sentences)] or [_encoded(tool, [], dtype)]
-    tokens, words, lengths = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
+    lines = [line for document in documents for line in document]
+    encoded = [_encoded(tool, batch, dtype) for batch in _batches(lines)] or [_encoded(tool, [], dtype)]
+    tokens, words, lengths, sentences = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
     ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
-    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
+    ends = np.concatenate([[0], np.cumsum(sentences)])[np.concatenate([[0], ends])]
+    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[ends]
     counts = np.diff(kept)
     empty = int((counts == 0).sum())
     full, counts = lengths[lengths > 0], counts[counts > 0]
@@ -119,20 +116,20 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
     return Piece(tokens, words, full, counts, known + own)
 
 
-def _batches(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Runs of sentences of about BATCH characters: the library's results for a whole group would take up to a gigabyte."""
+def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs of lines of about BATCH characters: the library's results for a whole group would take up to a gigabyte."""
     start = size = 0
-    for number, sentence in enumerate(sentences, 1):
-        size += len(sentence)
-        if size >= BATCH or number == len(sentences):
-            yield sentences[start:number]
+    for number, line in enumerate(lines, 1):
+        size += len(line)
+        if size >= BATCH or number == len(lines):
+            yield lines[start:number]
             start, size = number, 0
 
 
-def _encoded(tool: tokenizers.Tokenizer, sentences: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(ids, whether each starts a word, bool; tokens of each sentence, i64)."""
-    encoded = tool.encode_flat(sentences)
-    return encoded.tokens.astype(dtype), encoded.words, encoded.lengths
+def _encoded(tool: tokenizers.Tokenizer, lines: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(ids, whether each starts a word, bool; tokens of each sentence, i64; sentences of each line, i64)."""
+    encoded, sentences = line_ids.encode(tool, lines)
+    return encoded.tokens.astype(dtype), encoded.words, encoded.lengths, sentences
 
 
 def path(folder: str | Path, name: str, split: str) -> Path:

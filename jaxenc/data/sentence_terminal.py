@@ -1,9 +1,13 @@
 """The characters with Unicode's property Sentence_Terminal, which `unicodedata` does not have.
 
-Source: PropList.txt of the Unicode Character Database, version 17.0.0. Tibetan's shad, Thai and Lao have none.
+Source: PropList.txt of the Unicode Character Database, version 17.0.0; SentenceBreakProperty.txt has the same characters as STerm (and the
+full stops U+002E, U+2024, U+FE52 and U+FF0E as ATerm). Tibetan's shad, Thai and Lao have none.
 """
 
 VERSION = "17.0.0"
+# Of those, the commas of their scripts: Myanmar little section, Balinese carik siki, Javanese pada lingsa. The character after each is the
+# full stop. Unicode has no property for commas (both have Terminal_Punctuation too), and leaves such exceptions to a tailoring: UAX 29.
+COMMAS = "\u104a\u1b5e\ua9c8"
 RANGES = (
     "0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D-083E 0964-0965 104A-104B 1362 1367-1368 166E 1735-1736 17D4-17D5 1803"
     " 1809 1944-1945 1AA8-1AAB 1B4E-1B4F 1B5A-1B5B 1B5E-1B5F 1B7D-1B7F 1C3B-1C3C 1C7E-1C7F 2024 203C-203D 2047-2049 2CF9-2CFB 2E2E 2E3C"

@@ -5,7 +5,7 @@ import re
 
 from jaxenc.data import sentence_terminal
 
-_MARKS = frozenset(sentence_terminal.characters())
+_MARKS = frozenset(sentence_terminal.characters()) - frozenset(sentence_terminal.COMMAS)
 # Marks that stand between words, with a blank after them where a sentence ends.
 _SPACED = frozenset(".!?\u2024\u203c\u203d\u2047\u2048\u2049\u2e2e\u2e3c\u2e53\u2e54")
 # Full stops that also stand in numbers and, several of them, for an ellipsis.
@@ -23,9 +23,8 @@ _ABBREVIATIONS = frozenset(
 def split(line: str) -> list[str]:
     """The sentences of one paragraph, none of them blank; together they are the paragraph without the blanks at its two ends.
 
-    The blanks between two sentences start the second one, because byte-level BPE writes them into its first word. Its ids of the
-    sentences are then those of the whole paragraph, except where a mark other than `.!?` has no blank after it (mark and next word are one
-    word of the paragraph), and for U+001C to U+001F, which are blanks in Python only.
+    The blanks between two sentences start the second one, because byte-level BPE writes them into its first word. tokenizers/line_ids.py
+    encodes the sentences, so that their ids are those of the whole paragraph.
 
     A sentence ends after `.`, `!` or `?` (and closing quotes or brackets) when white space and then a letter that is not one of a-z
     follow, perhaps after opening quotes or brackets. It also ends after every other character with Unicode's property Sentence_Terminal

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.config import fingerprint
-from jaxenc.data import pieces
+from jaxenc.data import manifest, pieces
 from jaxenc.data.facts import Facts
 from jaxenc.data.manifest import SPLITS, File, Shard
 from jaxenc.data.shard_writer import Written
 from jaxenc.errors import UserError
 from jaxenc.files import flush, flush_all, held, read_json, write_bytes
 
-RULES = 1  # add one whenever the same request gives other pieces, so that no build continues from those of an older jaxenc
 PROGRESS = "progress.json"
 
 
@@ -148,7 +147,7 @@ def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]
 
 def place_of(out: Path, request: str) -> Path:
     """The folder of the build of a request into `out`: next to `out`, so that one move completes it."""
-    return out.with_name(f"{_prefix(out)}{fingerprint([RULES, request])[:16]}")
+    return out.with_name(f"{_prefix(out)}{fingerprint([manifest.RULES, request])[:16]}")
 
 
 def others(out: Path, request: str) -> list[Path]:

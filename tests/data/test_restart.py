@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import build as building
-from jaxenc.data import duplicates, local, pieces, readers, shard_writer, unfinished
+from jaxenc.data import duplicates, local, manifest, pieces, readers, shard_writer, unfinished
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
 from jaxenc.data.readers.sources import File
@@ -281,7 +281,7 @@ def test_pieces_of_other_rules_are_not_used(corpus: Path, tokenizer: Path, tmp_p
     """A later jaxenc may make other pieces of the same request; it raises RULES then."""
     with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
-    monkeypatch.setattr(unfinished, "RULES", unfinished.RULES + 1)
+    monkeypatch.setattr(manifest, "RULES", manifest.RULES + 1)
     capsys.readouterr()
     with stopped("make", 1, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)

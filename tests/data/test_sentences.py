@@ -77,6 +77,18 @@ def test_r03_the_table_is_that_of_unicode():
     assert set("!.?։؟۔।॥။።។᠃᱾。！？｡﹖꧉\U00011047\U0001bc9f") <= set(found) and not set("།:;,…·՞;¿") & set(found)
 
 
+def test_a_comma_of_no_script_ends_a_sentence():
+    """Those of COMMAS, and what Unicode calls a comma, a semicolon or a colon (not Syriac's, which are full stops by their older names)."""
+    names = {chr(i): unicodedata.name(chr(i), "") for i in range(0x110000)}
+    commas = {c for c, name in names.items() if any(word in name.split() for word in ("COMMA", "SEMICOLON", "COLON"))}
+    assert len(commas) > 30
+    for comma in commas | set(sentence_terminal.COMMAS):
+        assert split(f"ka{comma}ka{comma} Ka") == [f"ka{comma}ka{comma} Ka"], names[comma]
+    assert set(sentence_terminal.COMMAS) <= set(sentence_terminal.characters())
+    assert split("သူသွားသည်၊ကျွန်တော်လာသည်။သူလာသည်။") == ["သူသွားသည်၊ကျွန်တော်လာသည်။", "သူလာသည်။"]
+    assert split("ꦲꦏ꧀ꦱꦫ꧈ꦗꦮ꧉ꦗꦮ") == ["ꦲꦏ꧀ꦱꦫ꧈ꦗꦮ꧉", "ꦗꦮ"]
+
+
 def test_r03_a_hindi_corpus_has_its_sentences(tmp_path):
     """The case as it was reported: 300 documents of a line each, six sentences a line."""
     line = " ".join(f"यह वाक्य संख्या {i} है।" for i in range(6))

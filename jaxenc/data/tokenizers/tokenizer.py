@@ -97,6 +97,12 @@ class Tokenizer:
         """Corpus mode: of each text the ids, and of each id its offsets: the first character that it stands for and the end (exclusive)."""
         return [(encoding.ids, encoding.offsets) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
 
+    def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[int], list[tuple[int, int]]]]:
+        """Corpus mode: of each text the ids, the numbers of their words as in `encode_words`, and their offsets as in `encode_offsets`."""
+        return [
+            (encoding.ids, encoding.word_ids, encoding.offsets) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)
+        ]
+
     def encode_flat(self, texts: Sequence[str]) -> Encoded:
         """Corpus mode: as `encode_words`, in three flat arrays.
 

@@ -1,0 +1,63 @@
+"""The ids of the sentences of a line: those of the line, cut where its sentences end.
+
+A vocabulary may mark the start of a text or the blank before a word (`▁` of unigram), and a piece may hold the mark that ends a sentence.
+So where no blank stands between two sentences, as in Burmese, Chinese, Japanese, Khmer or Thai, the ids of the second one alone are not
+those that the line gives. Such sentences are encoded together. A sentence after a blank is encoded alone, with the blank before it: its
+first word is then the one of the line.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.tokenizers.word_cache import Encoded, flat, merged
+
+SENTENCES = ("a.", " A")
+
+
+def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
+    """(the ids of all sentences of `lines`, i64 [lines]: the number of sentences of each line).
+
+    The ids of the sentences of a line, one sentence after the other, are those that `Tokenizer.encode` gives for the line without the
+    blanks at its ends. A piece that reaches over the end of a sentence belongs to that sentence, and the first piece of a sentence is the
+    first of a word.
+    """
+    cut = [tool.sentences(line) for line in lines]
+    counts = np.array([len(sentences) for sentences in cut], np.int64)
+    by_blanks = _by_blanks(tool)
+    runs = [run for sentences in cut if sentences for run in (_runs(sentences) if by_blanks else [sentences])]
+    alone = tool.encode_flat([sentence if len(run) == 1 else "" for run in runs for sentence in run])
+    if len(runs) == counts.sum():
+        return alone, counts
+    together = flat([sentence for run in _together(tool, [run for run in runs if len(run) > 1]) for sentence in run])
+    return merged(alone, together, np.array([len(run) > 1 for run in runs for _ in run], bool)), counts
+
+
+@functools.lru_cache(maxsize=1)
+def _by_blanks(tool: Tokenizer) -> bool:
+    """Whether a sentence with the blank before it is tokenised by itself.
+
+    Not with some models of SentencePiece: those that keep every blank write a second one before such a text, those that write it after a
+    word need the next one, and those that were not trained to end pieces at blanks have pieces of several words.
+    """
+    line, *sentences = tool.encode(["".join(SENTENCES), *SENTENCES])
+    return line == [index for ids in sentences for index in ids] and not any(
+        MARK in tool.token(index).strip(MARK) for index in range(tool.vocabulary.ids)
+    )
+
+
+def _runs(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The sentences of a line in runs, each of which starts with a blank, but for the first."""
+    starts = [0, *(at for at, sentence in enumerate(sentences) if at and sentence[0].isspace()), len(sentences)]
+    return (sentences[start:end] for start, end in zip(starts, starts[1:], strict=False) if start < end)
+
+
+def _together(tool: Tokenizer, runs: Sequence[Sequence[str]]) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """Of each run the ids of its sentences, and of each id the number of its word."""
+    for run, (ids, words, places) in zip(runs, tool.encode_places(["".join(run) for run in runs]), strict=True):
+        ends = np.cumsum([len(sentence) for sentence in run])
+        cuts = [0, *np.searchsorted([start for start, _ in places], ends[:-1]).tolist(), len(ids)]
+        yield [(ids[start:end], words[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
