@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from jaxenc.cli import words_of
 from jaxenc.cli.parser import Parser
 from jaxenc.inference import sentences, vectors, words
 from jaxenc.inference.embed import embed
@@ -12,8 +13,7 @@ from jaxenc.inference.load import load
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
-    parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
-    parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
+    words_of.add_arguments(parser)
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write: .npz, or .hdf5 as AllenNLP writes it")
     layers = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
     parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=layers)
@@ -29,6 +29,6 @@ def run(args: argparse.Namespace) -> int:
     lines = list(sentences.read(args.input))
     if args.stateful and args.batch >= len(lines):
         print(f"embed: --batch {args.batch} is at least the {len(lines)} lines, so no line continues from another", file=sys.stderr)
-    written = embed(load(args.model), lines, args.out, args.layers, args.batch, args.stateful, args.raw)
+    written = embed(load(args.model), lines, args.out, args.layers, args.batch, args.stateful, words_of.by(args))
     print(f"{args.out}: {written.sentences:,} sentences, {written.words:,} words, vectors of {written.width}")
     return 0

@@ -2,6 +2,7 @@
 
 import argparse
 
+from jaxenc.cli import words_of
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.inference import neighbours, sentences
@@ -10,9 +11,8 @@ from jaxenc.inference.load import load
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
-    parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
-    parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
-    parser.add_argument("--word", required=True, help="a word, exactly as it is written in the text")
+    words_of.add_arguments(parser)
+    parser.add_argument("--word", required=True, help="a word of the text; with --pieces any part of a line")
     parser.add_argument("--layer", type=int, default=-1, help="whose vectors are compared (default: -1, the top one)")
     parser.add_argument("--count", type=int, default=8, help="neighbours of each (default: %(default)s)")
     parser.add_argument("--senses", type=int, default=4, help="occurrences that are shown, unlike each other (default: %(default)s)")
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError("less than 1", f"--{name} {getattr(args, name)}", "use 1 or more")
     lines = list(sentences.read(args.input))
     model = load(args.model)
-    cut = [sentences.cut(model, line, args.raw) for line in lines]
+    cut = [sentences.cut(model, line, words_of.by(args), args.word) for line in lines]
     states, _ = model.shape
     if not -states <= args.layer < states:
         raise UserError(

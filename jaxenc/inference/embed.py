@@ -13,11 +13,13 @@ from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.inference import sentences, vectors, words
 from jaxenc.inference.model import Model
+from jaxenc.inference.spans import Spans
 from jaxenc.layers import scalar_mix
 from jaxenc.progress import Bars
 
 LAYERS = ("all", "top", "average")
 MIX = "mix:"
+SPANS = "spans"
 LARGEST = float(np.finfo(np.float32).max)
 Mixed = Callable[[np.ndarray], np.ndarray]
 
@@ -32,21 +34,23 @@ class Written:
 
 
 def embed(
-    model: Model, lines: Sequence[str], out: Path, layers: str = "all", batch: int = words.BATCH, stateful: bool = False, raw: bool = False
+    model: Model, lines: Sequence[str], out: Path, layers: str = "all", batch: int = words.BATCH, stateful: bool = False, by: str = "blanks"
 ) -> Written:
     """Writes the vectors of the words of each line to the new file `out` (`inference.vectors`: .npz, or .hdf5 as AllenNLP has it).
 
     layers: `all`, [layers + 1, words, width] for each sentence; the `top` layer or the `average` of all, [words, width]; or `mix:FILE` for
-    a scalar mix, [words, width]. batch, stateful: as in `inference.words.vectors`; raw: as in `inference.sentences.cut`. Prints its
+    a scalar mix, [words, width]. batch, stateful: as in `inference.words.vectors`; by: as in `inference.sentences.cut`. Where words are
+    pieces, `spans` in the file holds a JSON object, as text: {number of a sentence: [[start, end] of each word, in characters]}. Prints its
     progress to stderr every five seconds. Raises UserError, before any work, for an existing file and for layers that the model does not
     have.
     """
     vectors.check(out)
     states, width = model.shape
     mixed = chosen(layers, states)
-    cut = [sentences.cut(model, line, raw) for line in lines]
+    cut = [sentences.cut(model, line, by) for line in lines]
+    places = {str(number): one.places for number, one in enumerate(cut) if isinstance(one, Spans)}
     found = words.vectors(model, cut, batch, stateful, top=layers == "top" and not stateful)
-    with vectors.writer(out) as add:
+    with vectors.writer(out, {SPANS: json.dumps(places)} if places else {}) as add:
         for line, hidden in zip(lines, watched(found, "embed", len(lines)), strict=True):
             add(line, mixed(hidden))
     return Written(len(lines), sum(map(len, cut)), width)

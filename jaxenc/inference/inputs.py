@@ -11,6 +11,7 @@ from jaxenc.data.batch import CHARACTERS, Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
+from jaxenc.inference.spans import Spans
 
 SHORTEST = 8  # shorter rows are padded to this length
 LENGTHS_PER_DOUBLING = 4  # compiled lengths from a power of two to the next: more of them pad less and compile more
@@ -59,6 +60,32 @@ def of_words(
         written = [tokenizer.written(word) if tokenizer else word for words in split for word in words]
         rows[CHARACTERS][numbers >= 0] = characters.of_words(written)
     return rows, numbers
+
+
+def of_spans(
+    model: ModelConfig, tokenizer: Tokenizer | None, texts: Sequence[Spans], called: Callable[[int], str] = "texts[{}]".format
+) -> tuple[Batch, list[np.ndarray]]:
+    """(rows as `of_texts` returns them, of texts that are taken literally; of each text i64 [words, 2], the first place and the end of the
+    pieces that overlap each word, both 0 for a word without a piece).
+
+    Raises UserError as `of_texts`, and for a model that reads characters: its words are those of `of_words`.
+    """
+    tokenizer = needed(model, tokenizer)
+    if CHARACTERS in model.inputs:
+        raise UserError("this model reads a word by its characters, and a text in pieces has none", fix="put blanks between the words")
+    framed = [tokenizer.encode_framed_places(one.text) for one in texts]
+    rows = _framed(model, tokenizer.vocabulary.pad, [(ids, types) for ids, types, _ in framed], called)
+    return rows, [_overlapping(one.places, places) for one, (_, _, places) in zip(texts, framed, strict=True)]
+
+
+def _overlapping(words: Sequence[tuple[int, int]], pieces: Sequence[tuple[int, int]]) -> np.ndarray:
+    """i64 [words, 2]: for each of `words` the number of the first of `pieces` that overlaps it, and that after the last."""
+    starts, ends = np.array(pieces, np.int64).reshape(-1, 2).T
+    out = np.zeros((len(words), 2), np.int64)
+    for number, (start, end) in enumerate(words):
+        found = np.flatnonzero((starts < end) & (ends > start))
+        out[number] = (found[0], found[-1] + 1) if len(found) else 0
+    return out
 
 
 def _frame(words: int, begin: int, word: int, end: int) -> tuple[list[int], list[int], list[int]]:

@@ -4,8 +4,10 @@ They show whether a model separates the senses of a word (Peters et al. 2018, se
 """
 
 import dataclasses
+import functools
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +15,8 @@ import numpy as np
 from jaxenc.errors import UserError
 from jaxenc.inference import words
 from jaxenc.inference.model import Model
-
-Sentence = Sequence[str]
+from jaxenc.inference.spans import Spans
+from jaxenc.inference.words import Sentence
 
 
 class Occurrence(NamedTuple):
@@ -46,18 +48,30 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
     occurrences to show.
 
     The text is read at most twice and no vectors are kept: memory grows only with the number of different words. The static vector of a
-    word is the mean of layer 0 over its occurrences (all equal where layer 0 reads the word alone). Words are compared as they are written.
+    word is the mean of layer 0 over its occurrences (all equal where layer 0 reads the word alone). Words are compared as the model's
+    tokenizer normalises them (Unicode form, case, accents), and as they are written where it has none. In text without blanks between
+    words, give each sentence as `inference.spans.of_pieces` of it with `word`.
     Raises UserError for a word that does not occur and a layer that the model does not have.
     """
     if not 0 <= layer < model.shape[0]:
         raise UserError(f"layer is {layer}", fix=f"the model has 0 to {model.shape[0] - 1}")
-    holders = [number for number, sentence in enumerate(sentences) if word in sentence]
-    if not holders:
-        raise UserError(f"{word!r} is not in the text", fix="name a word exactly as it is written there")
-    own = dict(_own(model, sentences, holders, word, layer))
+    read = functools.cache(lambda one: model.tokenizer.written(one).strip()) if model.tokenizer else str
+    wanted = read(word)
+    places = [Occurrence(number, at) for number, some in enumerate(sentences) for at, one in enumerate(some) if read(one) == wanted]
+    if not places:
+        raise _not_there(sentences, word, wanted, read)
+    own = dict(_own(model, sentences, places, layer))
     chosen = [list(own)[at] for at in unlike(_unit(np.stack(list(own.values()))), senses)]
-    static, near = _read(model, sentences, layer, {place: own[place] for place in chosen}, count)
-    return Neighbours(len(own), _nearest(static, word, count), [(place, near[place]) for place in chosen])
+    static, near = _read(model, sentences, layer, {place: own[place] for place in chosen}, count, read)
+    return Neighbours(len(own), _nearest(static, wanted, count), [(place, near[place]) for place in chosen])
+
+
+def _not_there(sentences: Sequence[Sentence], word: str, wanted: str, read: Callable[[str], str]) -> UserError:
+    inside = sorted({one for some in sentences for one in some if wanted and wanted in read(one)}, key=lambda one: (len(one), one))
+    if inside and not isinstance(sentences[0], Spans):
+        shown = f"{word!r} is no word of the text, but a part of {len(inside):,}, such as {inside[0][:40]!r}"
+        return UserError(shown, fix="add --pieces for text without blanks between words, or put blanks between them")
+    return UserError(f"{word!r} is not in the text", fix="name a word that is; case and accents count where the vocabulary keeps them")
 
 
 def unlike(unit: np.ndarray, count: int) -> list[int]:
@@ -71,26 +85,30 @@ def unlike(unit: np.ndarray, count: int) -> list[int]:
     return chosen
 
 
-def _own(
-    model: Model, sentences: Sequence[Sentence], holders: Sequence[int], word: str, layer: int
-) -> Iterator[tuple[Occurrence, np.ndarray]]:
-    """(occurrence, vector [width]) of each occurrence of `word`."""
+def _own(model: Model, sentences: Sequence[Sentence], places: Sequence[Occurrence], layer: int) -> Iterator[tuple[Occurrence, np.ndarray]]:
+    """(occurrence, vector [width]) of each of `places`, which are in order."""
+    holders = {number: [*some] for number, some in itertools.groupby(places, lambda place: place.sentence)}
     found = words.vectors(model, (sentences[number] for number in holders))
-    for number, hidden in zip(holders, found, strict=True):
-        for at, other in enumerate(sentences[number]):
-            if other == word:
-                yield Occurrence(number, at), hidden[layer, at]
+    for some, hidden in zip(holders.values(), found, strict=True):
+        yield from ((place, hidden[layer, place.word]) for place in some)
 
 
 def _read(
-    model: Model, sentences: Sequence[Sentence], layer: int, asked: dict[Occurrence, np.ndarray], count: int
-) -> tuple[dict[str, np.ndarray], dict[Occurrence, list[Near]]]:
-    """({word: sum of its vectors in layer 0}, {occurrence: its `count` nearest in other sentences}) over all sentences."""
-    sums: dict[str, np.ndarray] = {}
+    model: Model,
+    sentences: Sequence[Sentence],
+    layer: int,
+    asked: dict[Occurrence, np.ndarray],
+    count: int,
+    read: Callable[[str], str],
+) -> tuple[dict[str, tuple[str, np.ndarray]], dict[Occurrence, list[Near]]]:
+    """({word as `read` gives it: (how it is first written, sum of its vectors in layer 0)}, {occurrence: its `count` nearest in other
+    sentences}) over all sentences."""
+    sums: dict[str, tuple[str, np.ndarray]] = {}
     queries, near = _unit(np.stack(list(asked.values()))), {place: [] for place in asked}
     for number, hidden in enumerate(words.vectors(model, sentences)):
         for at, word in enumerate(sentences[number]):
-            sums[word] = sums.get(word, 0) + hidden[0, at]
+            name, before = sums.get(read(word), (word, 0))
+            sums[read(word)] = name, before + hidden[0, at]
         cosines = queries @ _unit(hidden[layer]).T
         for (place, held), row in zip(near.items(), cosines, strict=True):
             if place.sentence == number or not len(row):
@@ -101,12 +119,12 @@ def _read(
     return sums, {place: sorted(held, reverse=True) for place, held in near.items()}
 
 
-def _nearest(static: dict[str, np.ndarray], word: str, count: int) -> list[tuple[float, str]]:
-    names = [name for name in static if name != word]
-    if not names:
+def _nearest(static: dict[str, tuple[str, np.ndarray]], wanted: str, count: int) -> list[tuple[float, str]]:
+    others = [found for word, found in static.items() if word != wanted]
+    if not others:
         return []
-    cosines = _unit(np.stack([static[name] for name in names])) @ _unit(static[word][None])[0]
-    return [(float(cosines[at]), names[at]) for at in np.argsort(-cosines, kind="stable")[:count]]
+    cosines = _unit(np.stack([vector for _, vector in others])) @ _unit(static[wanted][1][None])[0]
+    return [(float(cosines[at]), others[at][0]) for at in np.argsort(-cosines, kind="stable")[:count]]
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -131,6 +149,8 @@ def lines(found: Neighbours, sentences: Iterable[Sentence], word: str, layer: in
 
 def shown(sentence: Sentence, at: int, around: int) -> str:
     """A word in brackets with the words around it."""
+    if isinstance(sentence, Spans):
+        return sentence.shown(at, around)
     before, after = sentence[max(at - around, 0) : at], sentence[at + 1 : at + 1 + around]
     cut = ("… " if at > around else "", " …" if len(sentence) > at + 1 + around else "")
     return cut[0] + " ".join([*before, f"[{sentence[at]}]", *after]) + cut[1]

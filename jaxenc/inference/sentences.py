@@ -1,10 +1,14 @@
 """Sentences in a file, one a line, and their words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jaxenc.data import readers
 from jaxenc.errors import UserError
+from jaxenc.inference import spans
 from jaxenc.inference.model import Model
+
+OPTIONS = {"splitter": "--raw", "pieces": "--pieces"}
+CUTS = ("blanks", *OPTIONS)  # what cuts a line into words
 
 
 def read(name: str) -> Iterator[str]:
@@ -20,10 +24,11 @@ def read(name: str) -> Iterator[str]:
                 raise UserError("not UTF-8", f"{name}:{number}", "save the file in UTF-8") from error
 
 
-def cut(model: Model, line: str, raw: bool) -> list[str]:
-    """The words of a line: split at blanks, or with `raw` by the model's tokenizer. Raises UserError for `raw` without a tokenizer."""
-    if not raw:
+def cut(model: Model, line: str, by: str, word: str = "") -> Sequence[str]:
+    """The words of a line. by: one of CUTS. `blanks`: what stands between blanks; `splitter`: what the word splitter of the model's
+    tokenizer finds; `pieces`: `spans.of_pieces` with `word`. Raises UserError for the last two without a tokenizer."""
+    if by == "blanks":
         return line.split()
     if model.tokenizer is None:
-        raise UserError("this model has no tokenizer", "--raw", "write blanks between the words and leave --raw out")
-    return model.tokenizer.split(line)
+        raise UserError("this model has no tokenizer", OPTIONS[by], f"write blanks between the words and leave {OPTIONS[by]} out")
+    return model.tokenizer.split(line) if by == "splitter" else spans.of_pieces(model.tokenizer, line, word)

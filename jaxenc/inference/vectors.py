@@ -3,7 +3,8 @@
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +30,12 @@ def check(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def writer(path: Path) -> Iterator[Add]:
+def writer(path: Path, more: Mapping[str, str] = types.MappingProxyType({})) -> Iterator[Add]:
     """A function that adds one sentence after another to a new file at `path`; the file appears when the block succeeds, otherwise not at
     all.
 
     Arrays are written immediately. At the end `sentence_to_index` gets a JSON object, as text, from each sentence to the number of its
-    array; for equal sentences the last one counts, as in AllenNLP.
+    array; for equal sentences the last one counts, as in AllenNLP. more: {name: text} that is written too.
     """
     index, numbers = {}, itertools.count()
     opened = _hdf5 if path.suffix in HDF5 else npz
@@ -45,7 +46,8 @@ def writer(path: Path) -> Iterator[Add]:
             store(index[sentence], array)
 
         yield add
-        store(INDEX, json.dumps(index))
+        for name, text in {**more, INDEX: json.dumps(index)}.items():
+            store(name, text)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """The report on a word's neighbours against slow loops over all pairs."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,11 @@ from jaxenc.errors import UserError
 from jaxenc.inference import neighbours, words
 from jaxenc.inference.model import Model
 from jaxenc.inference.neighbours import Occurrence
+from jaxenc.inference.spans import of_pieces
+from jaxenc.objectives.mlm import MlmConfig
 from tests.families.elmo import folders
+from tests.inference.test_spans import BURMESE, MADE
+from tests.inference.test_words import BERT, of
 
 LINES = ["the bank of the river", "a bank lends money", "", "money in the bank", "the river runs", "banks lend", "a river bank", "to bank"]
 SENTENCES = [line.split() for line in LINES]
@@ -87,3 +92,24 @@ def test_what_is_refused(model: Model, tmp_path: Path, fails: Callable[..., str]
     given = ("neighbours", "--model", tmp_path, "--input", tmp_path / "text.txt", "--word", WORD)
     assert "--count 0: less than 1; use 1 or more" in fails(*given, "--count", "0")
     assert "holds no valid checkpoint" in fails(*given)
+
+
+def test_text_without_blanks_between_words(tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]) -> None:
+    """The message for a word inside of a line says what to add, and that works."""
+    burmese = of(MADE["unigram"](), BERT, MlmConfig())
+    burmese.save(tmp_path / "run")
+    (tmp_path / "text.txt").write_text("\n".join(BURMESE) + "\n", encoding="utf-8")
+    given = ["--model", str(tmp_path / "run"), "--input", str(tmp_path / "text.txt")]
+    asked = ["neighbours", *given, "--word", "မြန်မာစာ"]
+    said = fails(*asked)
+    assert "'မြန်မာစာ' is no word of the text, but a part of 2, such as" in said and "add --pieces for text without blanks" in said
+    assert main([*asked, "--pieces"]) == 0
+    assert capsys.readouterr().out.startswith("မြန်မာစာ: 3 occurrences in 3 sentences\n")
+    assert "not allowed with" in fails(*asked, "--pieces", "--raw")
+    assert main(["embed", *given, "--pieces", "--out", str(tmp_path / "x.npz"), "--layers", "top"]) == 0
+    with np.load(tmp_path / "x.npz") as file:
+        places = json.loads(file["spans"].item())
+        wanted = list(words.vectors(burmese, [of_pieces(burmese.tokenizer, line) for line in BURMESE], top=True))
+        for number, line in enumerate(BURMESE):
+            assert [tuple(place) for place in places[str(number)]] == list(of_pieces(burmese.tokenizer, line).places)
+            assert file[str(number)].tobytes() == wanted[number][0].tobytes() and len(places[str(number)]) == len(file[str(number)])

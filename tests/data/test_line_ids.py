@@ -65,9 +65,8 @@ def test_each_piece_is_in_the_sentence_of_its_first_character(tool: Tokenizer) -
     at = 0
     for line, count, (_, places) in zip(lines, counts.tolist(), tool.encode_offsets([line.strip() for line in lines]), strict=True):
         ends = np.cumsum([len(sentence) for sentence in tool.sentences(line)])
-        shares = np.bincount(
-            np.minimum(np.searchsorted(ends, [start for start, _ in places], "right"), count - 1), minlength=count
-        ).tolist()
+        owners = np.minimum(np.searchsorted(ends, [start for start, _ in places], "right"), count - 1)
+        shares = np.bincount(owners, minlength=count).tolist()
         lengths = found.lengths[at : at + count].tolist()
         # Where a blank ends up, in the piece before it or after it, is a matter of the kind of vocabulary.
         assert sum(lengths) == sum(shares) and (lengths == shares or any(map(str.isspace, line.strip()))), line

@@ -7,6 +7,7 @@ first word is then the one of the line.
 """
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -52,7 +53,7 @@ def _by_blanks(tool: Tokenizer) -> bool:
 def _runs(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
     """The sentences of a line in runs, each of which starts with a blank, but for the first."""
     starts = [0, *(at for at, sentence in enumerate(sentences) if at and sentence[0].isspace()), len(sentences)]
-    return (sentences[start:end] for start, end in zip(starts, starts[1:], strict=False) if start < end)
+    return (sentences[start:end] for start, end in itertools.pairwise(starts) if start < end)
 
 
 def _together(tool: Tokenizer, runs: Sequence[Sequence[str]]) -> Iterator[list[tuple[list[int], list[int]]]]:
@@ -60,4 +61,4 @@ def _together(tool: Tokenizer, runs: Sequence[Sequence[str]]) -> Iterator[list[t
     for run, (ids, words, places) in zip(runs, tool.encode_places(["".join(run) for run in runs]), strict=True):
         ends = np.cumsum([len(sentence) for sentence in run])
         cuts = [0, *np.searchsorted([start for start, _ in places], ends[:-1]).tolist(), len(ids)]
-        yield [(ids[start:end], words[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
+        yield [(ids[start:end], words[start:end]) for start, end in itertools.pairwise(cuts)]

@@ -178,6 +178,14 @@ class Tokenizer:
         places = zip(found.special_tokens_mask, found.offsets, strict=True)
         return found.ids, found.type_ids, [-1 if special else bisect.bisect_right(ends, max(b - 1, a)) for special, (a, b) in places]
 
+    def encode_framed_places(self, text: str) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+        """Of a text, taken literally: the ids, framed as `encode_prompt` frames them, the type of each, and its offsets, (-1, -1) for a
+        special piece around the text. Raises UserError as `encode_prompt`."""
+        _check_characters(text)
+        found = self._framed.post_process(self._literal.encode(text, add_special_tokens=False))
+        places = zip(found.special_tokens_mask, found.offsets, strict=True)
+        return found.ids, found.type_ids, [(-1, -1) if special else place for special, place in places]
+
     def frame(self, texts: int, otherwise: Sequence[str] = ()) -> tuple[tuple[int, int], ...]:
         """How one or two texts are framed: (id, type) of each special piece, in order, and (-1, type) and (-2, type) where the texts stand.
 

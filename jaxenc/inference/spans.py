@@ -1,0 +1,90 @@
+"""Words of a text by their characters, for scripts without blanks between words: Burmese, Chinese, Japanese, Khmer, Lao, Thai."""
+
+import dataclasses
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from jaxenc.data.tokenizers import Tokenizer
+
+Place = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spans(Sequence[str]):
+    """A text that is read as it stands, and a sequence of its words. places: (first character, end) of each word, in any order; they may
+    overlap and leave characters out."""
+
+    text: str
+    places: tuple[Place, ...]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        """The characters of one word, or of several."""
+        if isinstance(at, slice):
+            return [self.text[start:end] for start, end in self.places[at]]
+        start, end = self.places[at]
+        return self.text[start:end]
+
+    def shown(self, at: int, around: int) -> str:
+        """A word in brackets, with the text from `around` words before it to as many after it."""
+        (first, _), (start, end), (_, last) = (self.places[n] for n in (max(at - around, 0), at, min(at + around, len(self) - 1)))
+        dots = ("… " if first > 0 else "", " …" if last < len(self.text) else "")
+        return f"{dots[0]}{self.text[first:start]}[{self.text[start:end]}]{self.text[end:last]}{dots[1]}"
+
+
+def of_pieces(tool: Tokenizer, text: str, word: str = "") -> Spans:
+    """The pieces of a text as its words. Pieces of the same character, such as bytes, are one; those of white space are none.
+
+    word: each of its occurrences (`find`) is one word, in the place of all pieces that overlap it.
+    """
+    found = list(find(tool, text, word)) if word else []
+    places: list[Place] = []
+    for start, end in tool.encode_offsets([text])[0][1]:
+        if any(start < last and first < end for first, last in found) or not text[start:end].strip():
+            continue
+        if places and start < places[-1][1]:
+            first, last = places.pop()
+            start, end = first, max(end, last)
+        places.append((start, end))
+    return Spans(text, tuple(sorted([*places, *found])))
+
+
+def find(tool: Tokenizer, text: str, word: str) -> Iterator[Place]:
+    """(first character, end) of the occurrences of `word` in `text`, which do not overlap. Both are compared as the vocabulary's normaliser
+    writes them. An occurrence neither starts at a mark (a vowel sign, a tone, an accent) nor ends before one: there the text has another
+    syllable."""
+    wanted = tool.written(word).strip()
+    if not wanted or wanted not in tool.written(text):
+        return
+    apart, start = unicodedata.normalize("NFD", wanted), 0
+    while start < len(text):
+        end = start if _is_mark(text, start) or not tool.written(text[start]).strip() else _end(tool, text, start, wanted, apart)
+        if end > start:
+            yield start, end
+        start = max(end, start + 1)
+
+
+def _end(tool: Tokenizer, text: str, start: int, wanted: str, apart: str) -> int:
+    """Where an occurrence that begins at `start` ends; `start` where none begins. apart: `wanted` decomposed."""
+    for end in range(start + 1, len(text) + 1):
+        if _is_mark(text, end):
+            continue
+        held = tool.written(text[start:end]).strip()
+        if held == wanted:
+            return end
+        if not apart.startswith(unicodedata.normalize("NFD", held)):
+            return start
+    return start
+
+
+def _is_mark(text: str, at: int) -> bool:
+    return at < len(text) and unicodedata.category(text[at])[0] == "M"
