@@ -183,8 +183,8 @@ def _described(folder: Unfinished, request: Manifest, text: Text, counts: Counts
     except UserError:
         folder.clear()
         raise
-    warnings = report.warnings(facts, request.tokenizer, request.held_out)
-    for line in [*warnings, *filter(None, [readers.advice(text.sources, counts)])]:
+    warnings = [*report.warnings(facts, request.tokenizer, request.held_out), *filter(None, [readers.advice(text.sources, counts)])]
+    for line in warnings:
         print(f"data: warning: {line}", file=sys.stderr)
     splits = {
         split: Split(
@@ -200,5 +200,5 @@ def _described(folder: Unfinished, request: Manifest, text: Text, counts: Counts
     result = dataclasses.replace(
         request, reader=dataclasses.asdict(counts), splits=splits, files={name: files[name] for name in sorted(files)}
     )
-    report.write_facts(folder.new, result, facts)
+    report.write_facts(folder.new, result, facts, warnings)
     return result

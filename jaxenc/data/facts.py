@@ -18,10 +18,12 @@ EDGES = np.unique(np.round(2 ** (np.arange(0, 97) / 4)).astype(np.int64)) + 1
 @dataclasses.dataclass(frozen=True)
 class Facts:
     """Of documents that were kept: documents, sentences, tokens, unknown (tokens predicted as the unknown one), single (documents of one
-    sentence), text_bytes (UTF-8). Dropped: empty_sentences, empty_documents (no token at all), duplicates.
+    sentence), text_bytes (UTF-8), removed (characters that the normaliser removes, see lost.py). Dropped: empty_sentences, empty_documents
+    (no token at all), duplicates.
 
     document_lengths, sentence_lengths: counts by bins of EDGES. In a sample of the text: marks; sampled_tokens and sampled_unknown by
-    script; long_words: the unknown tokens that are words of more than LONGEST_WORD characters.
+    script; long_words: the unknown tokens that are words of more than LONGEST_WORD characters. In a sample of the lines with an unknown
+    token: unknown_characters.
     """
 
     documents: int = 0
@@ -39,6 +41,8 @@ class Facts:
     sampled_tokens: Mapping[str, int] = dataclasses.field(default_factory=dict)
     sampled_unknown: Mapping[str, int] = dataclasses.field(default_factory=dict)
     long_words: int = 0
+    removed: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    unknown_characters: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __add__(self, other: "Facts") -> "Facts":
         return Facts(**{field.name: _sum(getattr(self, field.name), getattr(other, field.name)) for field in dataclasses.fields(Facts)})

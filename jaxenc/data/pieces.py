@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxenc.data import facts, held_out, tokenizers
+from jaxenc.data import facts, held_out, lost, tokenizers
 from jaxenc.data.facts import Facts
 from jaxenc.data.groups import Group
 from jaxenc.data.manifest import SPLITS
@@ -20,7 +20,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
 BATCH = 1 << 17  # characters of the lines that are tokenised in one call
-SAMPLE = 1 << 14  # characters of each group in which marks are counted
+SAMPLE = 1 << 14  # characters of each group in which marks are counted, and unknown characters among the lines that have some
 FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower
 
 
@@ -95,25 +95,34 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
     lines = [line for document in documents for line in document]
     encoded = [_encoded(tool, batch, dtype) for batch in _batches(lines)] or [_encoded(tool, [], dtype)]
     tokens, words, lengths, sentences = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
-    ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
-    ends = np.concatenate([[0], np.cumsum(sentences)])[np.concatenate([[0], ends])]
-    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[ends]
+    line_ends = _sums(sentences)
+    ends = line_ends[_sums([len(document) for document in documents])]
+    kept = _sums(lengths > 0)[ends]
     counts = np.diff(kept)
     empty = int((counts == 0).sum())
     full, counts = lengths[lengths > 0], counts[counts > 0]
-    starts = np.concatenate([[0], np.cumsum(full)])[np.concatenate([[0], np.cumsum(counts)])]
+    starts = _sums(full)[_sums(counts)]
+    unknown = tool.vocabulary.is_unknown(tokens)
+    with_unknown = np.flatnonzero(np.diff(_sums(unknown)[_sums(lengths)[line_ends]]))
     own = Facts(
         documents=len(counts),
         sentences=len(full),
         tokens=len(tokens),
-        unknown=int(tool.vocabulary.is_unknown(tokens).sum()),
+        unknown=int(unknown.sum()),
         single=int((counts == 1).sum()),
         empty_sentences=int((lengths == 0).sum()),
         empty_documents=empty,
         document_lengths=facts.lengths(np.diff(starts)),
         sentence_lengths=facts.lengths(full),
+        removed=lost.removed(lines, tool.written),
+        unknown_characters=lost.unknown(_sample((lines[at] for at in with_unknown.tolist()), SAMPLE), tool),
     )
     return Piece(tokens, words, full, counts, known + own)
+
+
+def _sums(counts: Sequence[int] | np.ndarray) -> np.ndarray:
+    """i64 [n + 1]: 0 and the running sums of `counts`."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:

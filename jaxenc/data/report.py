@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxenc.data import manifest, tokenizers
+from jaxenc.data import held_out, lost, manifest, tokenizers
 from jaxenc.data.facts import EDGES, Facts
 from jaxenc.data.inspect import spelled
 from jaxenc.data.manifest import Manifest
@@ -21,6 +22,7 @@ from jaxenc.files import read_json, user_errors, write_bytes, written
 
 FACTS, TEXT, PICTURE = "report.json", "report.md", "report.png"
 UNKNOWN_LIMIT = 0.05  # share of unknown tokens above which a build warns
+MOST_HELD_OUT = 0.2  # share of the documents that a warning advises to hold out at most
 SINGLE_LIMIT = 0.9  # share of documents with one sentence above which a build warns
 SHOWN_ROWS, SHOWN_LENGTH = 10, 128
 DROPPED = {
@@ -32,12 +34,12 @@ DROPPED = {
 
 def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
     """Raises UserError where the split `train` has no rows, with the reason. facts: by split; inputs: their names."""
-    train, held_out = facts["train"], facts["held_out"]
+    train, apart = facts["train"], facts["held_out"]
     if train.tokens:
         return
-    names, total = ", ".join(inputs), train + held_out
-    if held_out.tokens:
-        raise UserError(f"every document is held out, {held_out.documents} in all, so there is none to train on", names, "use --held-out 0")
+    names, total = ", ".join(inputs), train + apart
+    if apart.tokens:
+        raise UserError(f"every document is held out, {apart.documents} in all, so there is none to train on", names, "use --held-out 0")
     if total.documents + total.empty_documents + total.duplicates == 0:
         raise UserError("no document found", names, "name files with at least one line of text")
     raise UserError(f"no token came out of {total.empty_documents} documents", names, "check the text and the tokenizer")
@@ -60,7 +62,18 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
         noun = f"the text is {total.documents:,} documents" if total.documents > 1 else "the whole text is one document"
         advice = "a blank line ends a document; a run on this data is not evaluated"
         out.append(f"nothing is held out, because {noun}: {advice}")
+    elif share and (few := held_out.too_few(facts["held_out"].tokens)):
+        out.append(f"{few}; {_more_held_out(facts, share)}")
     return out
+
+
+def _more_held_out(facts: Mapping[str, Facts], share: float) -> str:
+    """Which option gives a held-out split of enough tokens, if a fifth of the text does."""
+    total = sum(own.tokens for own in facts.values())
+    wanted = math.ceil(110 * held_out.enough() / total) / 100  # a tenth more, as documents differ in length
+    if wanted <= MOST_HELD_OUT:
+        return f"--held-out {max(wanted, share):g} gives enough"
+    return f"--held-out {MOST_HELD_OUT:g} gives more, and more text gives enough" if share < MOST_HELD_OUT else "more text gives more"
 
 
 def _cause(total: Facts, vocabulary: Vocabulary) -> str:
@@ -80,8 +93,9 @@ def _share(total: Facts, script: str) -> float:
     return total.sampled_unknown.get(script, 0) / total.sampled_tokens[script]
 
 
-def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> None:
-    """Writes the numbers of `report.json`: those of `facts` by split, bytes a token, and the share of unknown tokens by script."""
+def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts], warnings: Sequence[str]) -> None:
+    """Writes the numbers of `report.json`: those of `facts` by split, bytes a token, the share of unknown tokens by script, and what was
+    warned of."""
     total = facts["train"] + facts["held_out"]
     size = sum(result.files[name].size for split in result.splits.values() for shard in split.shards for name in result.sizes(shard))
     data = {
@@ -90,6 +104,7 @@ def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> N
         "text_bytes_a_token": total.text_bytes / total.tokens,
         "unknown_by_script": {script: _share(total, script) for script in sorted(total.sampled_tokens)},
         "reader": dict(result.reader),
+        "warnings": list(warnings),
     }
     write_bytes(folder / FACTS, (json.dumps(data, indent=1) + "\n").encode())
 
@@ -124,15 +139,26 @@ def summary(folder: Path) -> list[str]:
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
-    noticed = described(data["reader"])
-    shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
-    by_script = [f"{script} {share:.2%}" for share, script in shares]
+    noticed, name = described(data["reader"]), facts.tokenizer.unknown_name
     return [
         f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
         f"dropped: {', '.join(dropped) or 'nothing'}",
         *([f"while reading: {noticed}"] if noticed else []),
-        *([f"{facts.tokenizer.unknown_name} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
+        f"characters removed by the vocabulary's normaliser: {_listed(total.removed)}",
+        *([f"it also drops {total.marks.summary}, in a sample"] if total.marks.lost else []),
+        f"{name} tokens by script, in a sample: {_by_script(data['unknown_by_script'])}",
+        *([f"{name} characters, in a sample: {lost.listed(total.unknown_characters)}"] if total.unknown_characters else []),
     ]
+
+
+def _listed(removed: Mapping[str, int]) -> str:
+    return f"{sum(removed.values()):,}: {lost.listed(removed)}" if removed else "none"
+
+
+def _by_script(shares: Mapping[str, float]) -> str:
+    ranked = sorted(((share, script) for script, share in shares.items()), key=lambda one: (-one[0], one[1]))
+    there = [f"{script} {share:.2%}" for share, script in ranked if share]
+    return ", ".join(there) or f"none ({', '.join(script for _, script in ranked) or 'no token'})"
 
 
 def _text(data: Mapping[str, Any], summary: Sequence[str]) -> str:
@@ -141,7 +167,10 @@ def _text(data: Mapping[str, Any], summary: Sequence[str]) -> str:
     for split, own in data["splits"].items():
         share = own["unknown"] / max(own["tokens"], 1)
         out.append(f"| {split} | {own['documents']:,} | {own['sentences']:,} | {own['tokens']:,} | {share:.2%} |")
-    out += ["", *(f"- {line}" for line in summary), "", f"![Lengths of documents and sentences, in tokens]({PICTURE})", ""]
+    out += ["", *(f"- {line}" for line in summary)]
+    if data.get("warnings"):
+        out += ["", "## Warnings", "", *(f"* {line}" for line in data["warnings"])]
+    out += ["", f"![Lengths of documents and sentences, in tokens]({PICTURE})", ""]
     out += [f"## Rows of `data.rows=text` at length {SHOWN_LENGTH}", "", *(f"    {row}" for row in data["rows"])]
     return "\n".join(out) + "\n"
 

@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from jaxenc import tree
 from jaxenc.checkpoint.restore import Start
-from jaxenc.data import mixture, pipeline
+from jaxenc.data import held_out, mixture, pipeline
 from jaxenc.data.batch import FIELDS, empty
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
@@ -159,7 +159,19 @@ def warnings(job: Job) -> list[str]:
     if 2 * tree.nbytes(whole) > tree.nbytes(shapes):
         divided = f"mesh.preset={job.run.mesh.preset} splits less than half of the parameters"
         lines.append(f"warning: {divided}: fsdp {job.mesh.shape['fsdp']} does not divide the axes of the others; lower mesh.fsdp")
-    return lines if job.evaluates else [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
+    if not job.evaluates:
+        return [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
+    few = "" if job.judge else _few_held_out(job.run)
+    return [*lines, *([f"warning: {few}"] if few else [])]
+
+
+def _few_held_out(run: Run) -> str:
+    """What is said of a held-out split that is too small to tell two runs apart, with advice; '' for a larger one."""
+    tokens = sum(one.splits["held_out"].tokens for one in mixture.manifests(run.data))
+    read = run.eval.rows * run.plan[0].length or tokens
+    few = held_out.too_few(min(tokens, read), 1.0 if "phases.max_predictions" in run.unused else held_out.PREDICTED)
+    advice = "raise eval.rows, or set it to 0 for all of them" if read < tokens else "build the data with a larger --held-out or more text"
+    return few and f"{few}; {advice}"
 
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.data import facts, manifest, report
+from jaxenc.data import facts, held_out, manifest, report
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
 from jaxenc.data.inspect import describe
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import bpe, load, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 
@@ -141,3 +142,69 @@ def test_a_folder_without_a_report_says_so(data: Path, tmp_path: Path) -> None:
     (tmp_path / manifest.NAME).write_bytes((data / manifest.NAME).read_bytes())
     with pytest.raises(UserError, match="has no report; build the data again"):
         report.write(tmp_path)
+
+
+def test_removed_characters_are_counted_and_named(tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Against a loop over all characters; not those that become a blank, and none of a vocabulary that keeps them."""
+    text = "ban\u00ad der.\u200e Ban\u200b\tder\ufeff.\u0007 \u00ad\ufffd\u200d \U000e0001x\n\n" * 7
+    said(text, tokenizer, tmp_path, capsys)
+    data, tool = json.loads((tmp_path / "out" / report.FACTS).read_text()), load(tokenizer)
+    slow = {one: text.count(one) for one in set(text) if not one.isspace() and tool.written(f"x{one}x") == "xx"}
+    assert data["splits"]["train"]["removed"] == slow and set(slow) == set("\u00ad\u200e\ufeff\u0007\ufffd")
+    lines = report.summary(tmp_path / "out")
+    assert (
+        "characters removed by the vocabulary's normaliser: 42: U+00AD SOFT HYPHEN 14, U+0007 control 7, U+200E LEFT-TO-RIGHT MARK 7, "
+        in ("".join(line for line in lines if "removed" in line))
+    )
+    bpe.train([text], 300).save(tmp_path / "bytes")
+    build([str(tmp_path / "text.txt")], tmp_path / "bytes", tmp_path / "kept", 0.0)
+    assert "characters removed by the vocabulary's normaliser: none" in report.summary(tmp_path / "kept")
+
+
+def test_unknown_characters_are_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The most frequent first, the rest counted; a known letter of an unknown word is none of them."""
+    unigram.train(["ab ba aab"] * 40, 20).save(tmp_path / "tok")
+    others = "".join(chr(0x0E01 + i) * (i + 1) for i in range(12))
+    said(f"ab b{others} aab ☃☃☃. ba\n", tmp_path / "tok", tmp_path, capsys)
+    data = json.loads((tmp_path / "out" / report.FACTS).read_text())
+    found = data["splits"]["train"]["unknown_characters"]
+    assert found == {**{chr(0x0E01 + i): i + 1 for i in range(12)}, "☃": 3}
+    (line,) = [line for line in report.summary(tmp_path / "out") if "unknown characters" in line]
+    assert line.startswith("unknown characters, in a sample: ฌ U+0E0C THAI CHARACTER CHO CHOE 12, ซ")
+    assert line.endswith(", 3 others 6") and line.count("U+") == 10
+
+
+def test_the_report_has_the_warnings_and_always_a_line_of_scripts(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Also for a text whose marks the vocabulary drops, and for one without an unknown token."""
+    lower = PublishedRules(True, True)
+    wordpiece.from_vocab(tmp_path / "vocab.txt", lower).save(tmp_path / "lower")
+    err = said("दिल्ली में हिन्दी बोली जाती है।\n\n" * 30, tmp_path / "lower", tmp_path, capsys)
+    report.write(tmp_path / "out")
+    text = (tmp_path / "out" / report.TEXT).read_text()
+    stored = json.loads((tmp_path / "out" / report.FACTS).read_text())["warnings"]
+    assert stored and all(f"* {line}\n" in text and f"data: warning: {line}" in err for line in stored)
+    assert any(line.startswith("the tokenizer drops") for line in stored)
+    assert any(line.startswith("it also drops") and line.endswith("in a sample") for line in report.summary(tmp_path / "out"))
+    (tmp_path / "plain").mkdir()
+    said("Berlin ist Paris.", published, tmp_path / "plain", capsys)
+    assert "unknown tokens by script, in a sample: none (Latin, Other)" in report.summary(tmp_path / "plain" / "out")
+
+
+def test_a_held_out_split_that_says_nothing_is_named(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Its size in tokens and an option that gives enough; following the advice ends the warning."""
+    document = "Berlin ist Paris. " * 12
+    for number, (documents, share, wanted) in enumerate(
+        [
+            (40, 0.1, "--held-out 0.2 gives more, and more text gives enough"),
+            (40, 0.5, "more text gives more"),
+            (4000, 0.01, "--held-out 0.1 gives enough"),
+        ]
+    ):
+        (place := tmp_path / str(number)).mkdir()
+        line = said("\n\n".join(f"{document}{i}" for i in range(documents)), published, place, capsys, share)
+        tokens = manifest.read(place / "out").splits["held_out"].tokens
+        assert f"few tokens are held out: a loss on {tokens:,}, 15% of them predicted, has a standard error of at least" in line
+        assert line.rstrip().split("; ")[-1] == wanted
+    (tmp_path / "more").mkdir()
+    assert "few tokens" not in said("\n\n".join(f"{document}{i}" for i in range(4000)), published, tmp_path / "more", capsys, 0.1)
+    assert held_out.too_few(held_out.enough()) == "" and held_out.standard_error(10_000, 1.0) == pytest.approx(0.025)
