@@ -4,7 +4,7 @@ import pytest
 
 from jaxenc.cli import tokenizer
 from jaxenc.cli.parser import Parser
-from jaxenc.data.tokenizers import from_text, load
+from jaxenc.data.tokenizers import fit, from_text, load
 from jaxenc.data.tokenizers.lines import thinned
 from jaxenc.errors import UserError
 
@@ -45,7 +45,8 @@ def test_r36_every_type_takes_the_same_flags(kind, size, text, tmp_path, flags, 
 
 def test_the_size_is_told_and_so_is_a_text_that_gives_less(text, tmp_path, capsys):
     assert run("--input", text, "--vocab-size", 60, "--out", tmp_path / "small") == 0
-    assert capsys.readouterr() == (f"{tmp_path / 'small'}: 60 pieces\n", "")
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'small'}: 60 pieces\n" and "fewer pieces than" not in err
     run("--input", text, "--vocab-size", 5000, "--out", tmp_path / "large")
     assert "fewer pieces than --vocab-size 5,000" in capsys.readouterr().err
 
@@ -116,3 +117,53 @@ def test_r05_words_that_are_cut_are_said_and_the_advice_works(kind, tmp_path, ca
         tool = load(tmp_path / other)
         ((ids, numbers),) = tool.encode_words(dna[:1])
         assert tool.vocabulary.unk not in ids and set(numbers) == {0}
+
+
+def test_how_the_pieces_fit_the_text_is_said(text, tmp_path, capsys):
+    """Against counts of the tokens of the whole text, which is smaller than the sample; the rule of thumb where many pieces are rare."""
+    for size in (60, 90):
+        run("--input", text, "--vocab-size", size, "--out", tmp_path / str(size))
+        said = capsys.readouterr().err.splitlines()
+        tool, lines = load(tmp_path / str(size)), text.read_text().split("\n")
+        tokens = [index for ids in tool.encode(lines) for index in ids]
+        counts = [tokens.count(index) for index in range(tool.vocabulary.size) if index not in tool.vocabulary.reserved]
+        rare = sum(count < 100 for count in counts) / len(counts)
+        words, characters = sum(len(line.split()) for line in lines), sum(map(len, lines))
+        assert f"tokenizer: {characters / len(tokens):.2f} characters a token, {len(tokens) / words:.2f} tokens a word" in said
+        (line,) = [line for line in said if "fewer than 100 times" in line]
+        assert line.startswith(f"tokenizer: {rare:.1%} of its pieces are seen") and rare > 0.05 and "a rule of thumb is 5% at most" in line
+    (tmp_path / "thai.txt").write_text("ที่นี่มีน้ำใสมาก" * 3000, encoding="utf-8")
+    run("--input", tmp_path / "thai.txt", "--type", "unigram", "--vocab-size", 40, "--out", tmp_path / "thai")
+    said = capsys.readouterr().err
+    assert "characters a token\n" in said and "tokens a word" not in said and "tokenizer: 0.0% of its pieces are seen" not in said
+
+
+def test_rare_pieces_of_a_large_text_are_not_counted_in_a_small_sample(text, tmp_path):
+    """Counts are scaled to the text, and where a hundred of it are fewer than five of the sample nothing is said."""
+    run("--input", text, "--vocab-size", 60, "--out", tmp_path / "tok")
+    tool, lines = load(tmp_path / "tok"), text.read_text().split("\n")
+    held = sum(map(len, lines))
+    whole, scaled, unknown = (fit.measured(tool, lines, times * held) for times in (1, 10, 21))
+    assert whole.rare > scaled.rare >= 0 > unknown.rare and not any("times" in line for line in unknown.lines)
+
+
+def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
+    """Ids and places as `encode_offsets` has them; what is removed, dropped and unknown by number and name."""
+    run("--input", text, "--vocab-size", 80, "--lowercase", "--strip-accents", "--out", tmp_path / "tok")
+    tool, given = load(tmp_path / "tok"), "Th\u00ade \u0e01 \u00c5n\u200e."
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run("--inspect", tmp_path / "tok", given)
+    out = capsys.readouterr().out.splitlines()
+    assert out[1] == "read as: the \u0e01 an." and out[2] == "removed: U+00AD SOFT HYPHEN 1, U+200E LEFT-TO-RIGHT MARK 1"
+    assert out[3] == "marks dropped: U+030A COMBINING RING ABOVE 1" and out[-1].startswith(
+        "unknown characters: ก U+0E01 THAI CHARACTER KO KAI 1"
+    )
+    ((ids, places),) = tool.encode_offsets([given])
+    rows = [line.split() for line in out[5:-1]]
+    assert [(int(row[0]), row[1], row[2]) for row in rows] == [
+        (i, f"{a}-{b}", tool.token(i)) for i, (a, b) in zip(ids, places, strict=True)
+    ]
+    assert [row[-1] == "unknown" for row in rows] == [index == tool.vocabulary.unk for index in ids]
+    with pytest.raises(UserError, match="no tokenizer.json"):
+        run("--inspect", tmp_path / "none", "a")

@@ -11,7 +11,7 @@ from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.readers import Counts, Reading
 from jaxenc.data.readers.document import described
-from jaxenc.data.tokenizers import bpe, load, marks, training, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, fit, load, marks, training, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece import unigram
@@ -49,8 +49,8 @@ def train_tokenizer(
     documents. pretokenized: of `characters`, whether words stand between blanks and a line is a sentence. workers: threads that count
     words; the result does not depend on it. A script must call this under its __main__ guard, as `training.train_and_save` says.
 
-    What was left out, cut or lost is printed to stderr. Raises UserError for an unknown type, for input that cannot be read, for text that
-    gives no vocabulary, and for a folder that is not new.
+    What was left out, cut or lost, and how the pieces fit the text (fit.py), is printed to stderr. Raises UserError for an unknown type,
+    for input that cannot be read, for text that gives no vocabulary, and for a folder that is not new.
     """
     if type not in TYPES:
         raise UserError("no such type", f"--type {type}", f"use {', '.join(TYPES)}")
@@ -66,7 +66,7 @@ def train_tokenizer(
     own = {"pretokenized": pretokenized} if type == "characters" else {}
     train = functools.partial(TYPES[type].train, vocab_size=vocab_size, rule=rule, **own)
     with made(out) as folder:
-        training.train_and_save(train, marks.sampled(lines, sample), folder, workers)
+        training.train_and_save(train, marks.sampled(lines, sample, fit.SAMPLE), folder, workers)
     tokenizer = load(out)
     _report(type, long_words)
     if tokenizer.vocabulary.size < vocab_size:
@@ -74,6 +74,10 @@ def train_tokenizer(
         print(f"tokenizer: the text gave {less} than --vocab-size {vocab_size:,}; more text gives more", file=sys.stderr)
     if noticed := described(dataclasses.asdict(counts)):
         print(f"tokenizer: while reading: {noticed}", file=sys.stderr)
+    if type != "characters":
+        found = fit.measured(tokenizer, sample, long_words.kept)
+        for line in found.lines if found.tokens else ():
+            print(f"tokenizer: {line}", file=sys.stderr)
     lost = marks.count(sample, tokenizer.written)
     if lost.many:
         print(f"tokenizer: warning: --strip-accents drops {lost.summary}; leave it out to keep them", file=sys.stderr)

@@ -26,6 +26,11 @@ class LongWords:
         return self.long / max(self.all, 1)
 
     @property
+    def kept(self) -> int:
+        """Characters that were trained on."""
+        return self.all - (self.long - self.used)
+
+    @property
     def left_out(self) -> float:
         """The share of the text that was not trained on."""
         return (self.long - self.used) / max(self.all, 1)

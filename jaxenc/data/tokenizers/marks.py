@@ -46,11 +46,12 @@ def _count(texts: Iterable[str], written: Callable[[str], str]) -> Marks:
         if not text.isascii():
             after.update(unicodedata.normalize("NFD", written(text)))
     letters = sum(number for character, number in before.items() if character.isalpha())
-    there, left = (sum(number for character, number in counts.items() if _is_mark(character)) for counts in (before, after))
+    there, left = (sum(number for character, number in counts.items() if is_mark(character)) for counts in (before, after))
     return Marks(letters, there, there - left)
 
 
-def _is_mark(character: str) -> bool:
+def is_mark(character: str) -> bool:
+    """Whether a character is of Unicode's category M, or one of JOINERS."""
     return character in JOINERS or unicodedata.category(character).startswith("M")
 
 

@@ -1,0 +1,33 @@
+"""A text as a vocabulary reads it, in lines: what its normaliser changes, and the pieces with their ids."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxenc.data import lost, tokenizers
+from jaxenc.data.tokenizers import marks
+
+
+def describe(folder: str | Path, text: str) -> Iterator[str]:
+    """The lines of `jaxenc tokenizer --inspect`. A text is read as that of a corpus: special pieces in it are letters.
+
+    Each piece has its id, its characters in `text` (from, to; the first is 0) and those characters. Raises UserError when `folder` holds no
+    tokenizer.
+    """
+    tool = tokenizers.load(folder)
+    vocabulary, written = tool.vocabulary, tool.written(text)
+    yield f"{folder}: {vocabulary.size:,} pieces, fingerprint {vocabulary.fingerprint[:12]}"
+    yield f"read as: {written}" if written != text else "read as it is written"
+    removed = lost.removed([text], tool.written)
+    yield f"removed: {lost.listed(removed) or 'nothing'}"
+    before, after = (Counter(unicodedata.normalize("NFD", one)) for one in (text, written))
+    if gone := {one: count for one, count in (before - after).items() if marks.is_mark(one) and one not in removed}:
+        yield f"marks dropped: {lost.listed(gone)}"
+    ((ids, places),) = tool.encode_offsets([text])
+    yield f"{len(ids):,} pieces, {len(text) / max(len(ids), 1):.1f} characters each"
+    for index, (start, end) in zip(ids, places, strict=True):
+        unknown = f"  {vocabulary.unknown_name}" if vocabulary.is_unknown(index) else ""
+        yield f"  {index:>7,}  {start:>4}-{end:<4}  {tool.readable(index)}  {text[start:end]!r}{unknown}"
+    if found := lost.unknown([text], tool):
+        yield f"unknown characters: {lost.listed(found)}"

@@ -1,0 +1,60 @@
+"""How a new vocabulary fits the text it was trained on: how long its pieces are, and how many of them are too rare to learn from."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
+
+SAMPLE = 1 << 22  # characters of the text that are encoded
+BATCH = 1 << 17  # of them in one call
+# Gowda and May, "Finding the optimal vocabulary size for neural machine translation" (2020): the largest vocabulary of which 95 % of the
+# pieces are seen 100 times or more.
+OFTEN, MOST_RARE = 100, 0.05
+LEAST = 5  # occurrences in the sample that stand for OFTEN in the text, below which a count says too little
+SPACED = 20  # characters of a mean word, above which blanks do not stand between words
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of pieces that the text holds
+    fewer than OFTEN times, -1 where the sample is too small a part of it to say."""
+
+    characters: int
+    words: int
+    tokens: int
+    rare: float
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What is said of it, for a text with a token."""
+        each = f"{self.characters / self.tokens:.2f} characters a token"
+        spaced = self.characters <= SPACED * self.words
+        yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if spaced else each
+        if self.rare > MOST_RARE:
+            rule = f"a rule of thumb is {MOST_RARE:.0%} at most, with more text or a smaller --vocab-size"
+            yield f"{self.rare:.1%} of its pieces are seen fewer than {OFTEN} times; {rule}"
+        elif self.rare >= 0:
+            yield f"{self.rare:.1%} of its pieces are seen fewer than {OFTEN} times"
+
+
+def measured(tool: Tokenizer, sample: Sequence[str], characters: int) -> Fit:
+    """sample: texts, evenly spaced over all; characters: of all texts."""
+    counts = np.zeros(tool.vocabulary.ids, np.int64)
+    held = sum(map(len, sample))
+    for batch in _batches(sample):
+        counts += np.bincount(tool.encode_flat(batch).tokens, minlength=len(counts))
+    often = OFTEN * held / max(characters, 1)
+    pieces = np.delete(counts, list(tool.vocabulary.reserved))
+    rare = float((pieces < often).mean()) if often >= LEAST and len(pieces) else -1.0
+    return Fit(held, sum(len(text.split()) for text in sample), int(counts.sum()), rare)
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    start = size = 0
+    for number, text in enumerate(texts, 1):
+        size += len(text)
+        if size >= BATCH or number == len(texts):
+            yield texts[start:number]
+            start, size = number, 0
