@@ -140,7 +140,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
             drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
-            for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):
+            again = prepare.taken_again(job, step, recorder.reached)
+            for line in (prepare.describe(job, start), *again, *changed, *moved, *drawn, *prepare.warnings(job)):
                 recorder.say(place.named(line))
             with contextlib.closing(recorder), events.failing():
                 events.start(step, time.monotonic() - called, _facts(job, start.kind, recorder.reached))

@@ -6,12 +6,16 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.interrupted import ENDING, INTERRUPTED
 from jaxenc.errors import Diverged
+from jaxenc.training import loop
+from jaxenc.training.log import Log
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, TrainConfig
@@ -120,3 +124,29 @@ def test_bad_steps_count_where_they_follow_each_other(data: Path, tmp_path: Path
 def test_as_many_bad_steps_in_a_row_as_are_too_many_end_the_run(data: Path, tmp_path: Path) -> None:
     with stepping(bad=(1, 2, 4, 5, 6)), pytest.raises(Diverged, match="3 non-finite steps in a row up to step 6"):
         pretrain(run_of(data), tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_a_start_says_which_steps_it_takes_again_and_when_a_checkpoint_comes(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Two starts that end without a save, one before the first checkpoint and one after it."""
+
+    def ends_after(step: int, every: int) -> str:
+        class Ends(Log):
+            def push(self, now: int, *rest: Any) -> None:
+                super().push(now, *rest)
+                if now > step:
+                    raise KeyboardInterrupt
+
+        run = test_loop.recipe(data, checkpoint=CheckpointConfig(every=every), eval=EvalConfig(every=0, batch=16))
+        with mock.patch.object(loop, "Log", Ends), pytest.raises(KeyboardInterrupt):
+            pretrain(run, tmp_path / "run")
+        return capsys.readouterr().err
+
+    assert "an earlier start" not in ends_after(3, 0)
+    said = "an earlier start reached step 3, before its first checkpoint: this one takes those steps again"
+    assert f"{said}; one is written only at the end or on Ctrl-C (checkpoint.every is 0)\n" in ends_after(3, 0)
+    assert f"{said}; the next one comes after step 6 (checkpoint.every is 6)\n" in ends_after(7, 6)
+    said = "an earlier start reached step 7 and left no checkpoint after step 6: this one takes those steps again"
+    assert f"{said}; the next one comes after step 12 (checkpoint.every is 6)\n" in ends_after(7, 6)
