@@ -9,7 +9,8 @@ from jaxenc.data.folders import must_be_named
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.progress import Bars
 from jaxenc.storage import is_url
 from jaxenc.tasks import TASKS, recipe, results

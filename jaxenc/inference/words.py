@@ -11,12 +11,14 @@ from jaxenc.errors import UserError
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
 from jaxenc.inference.inputs import compiled_length
-from jaxenc.inference.model import Model, exact
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import exact
 from jaxenc.tree import Tree
 
 BATCH = 32
 # Batches of sentences that are sorted by length together, and whose vectors are in memory at a time.
 WINDOW = 8
+CALLER = "vectors"
 
 Sentence = Sequence[str]
 
@@ -48,7 +50,7 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int, output: str
     """Computes sentences of similar length together, always `batch` rows of one length."""
     # A number within this window would mislead, so messages quote the start of the sentence.
     called = lambda index: f"the sentence that begins with {' '.join(sentences[index])[:40]!r}"
-    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
+    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called, CALLER)
     buckets: dict[int, list[int]] = {}
     for index, length in enumerate(rows["segments"].sum(axis=1)):
         buckets.setdefault(compiled_length(int(length)), []).append(index)
@@ -83,7 +85,7 @@ def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterat
     readers, sentences = config.readers(exact()), iter(sentences)
     step, state = _step(readers), readers.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):
-        rows, numbers = inputs.of_words(config, model.tokenizer, group)
+        rows, numbers = inputs.of_words(config, model.tokenizer, group, caller=CALLER)
         hidden, state = step(model.params, inputs.filled(rows, batch, compiled_length(numbers.shape[1])), state)
         hidden = np.asarray(hidden)
         yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
