@@ -15,7 +15,6 @@ from jaxenc.progress import clock
 from jaxenc.reports import history
 from jaxenc.reports.history import History
 from jaxenc.reports.sparkline import sparkline
-from jaxenc.tasks.results import SEEDS
 from jaxenc.training.events import EVENTS
 from jaxenc.training.record import METRICS
 
@@ -43,15 +42,6 @@ class Seen:
     def title(self) -> str:
         """The name as a terminal may print it."""
         return one_line(self.name)
-
-
-def expanded(workdirs: Sequence[str]) -> list[str]:
-    """`workdirs`, with the runs of its seeds in the place of a directory of `jaxenc finetune`."""
-    out = []
-    for workdir in workdirs:
-        seeds = [] if storage.is_url(workdir) else sorted(pathlib.Path(workdir).glob(SEEDS.format("[0-9]*")))
-        out += map(str, seeds) if seeds and not (pathlib.Path(workdir) / METRICS).exists() else [workdir]
-    return out
 
 
 def look(workdir: str) -> Seen:

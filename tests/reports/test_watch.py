@@ -13,7 +13,7 @@ import pytest
 from jaxenc.checkpoint import verify
 from jaxenc.cli.main import main
 from jaxenc.cli.watch import EXAMPLES
-from jaxenc.reports import watch
+from jaxenc.reports import history, watch
 from jaxenc.reports.sparkline import MARKS, sparkline
 from jaxenc.reports.watch import Seen
 from jaxenc.training.run import Run, to_json
@@ -128,7 +128,7 @@ def test_several_runs_are_a_table(run: Path, tmp_path: Path) -> None:
 def test_a_fine_tuning_is_its_seeds(tmp_path: Path) -> None:
     for seed in (0, 1):
         make(tmp_path / "tuned" / f"seed_{seed}", [train(100)])
-    assert watch.expanded([str(tmp_path / "tuned"), "memory://a/b"]) == [
+    assert history.expanded([str(tmp_path / "tuned"), "memory://a/b"]) == [
         *(str(tmp_path / f"tuned/seed_{i}") for i in (0, 1)),
         "memory://a/b",
     ]
