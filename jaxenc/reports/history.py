@@ -71,6 +71,12 @@ class History:
         return next((row for row in reversed(self.events) if row["event"] == "start"), {})
 
     @property
+    def ended(self) -> str:
+        """Why the last start ended: FINISHED, PREEMPTED or the name of an exception; '' where it runs, was killed or is not known."""
+        last = next((row for row in reversed(self.events) if row["event"] in ("start", "stop")), {})
+        return str(last.get("reason", ""))
+
+    @property
     def steps(self) -> int:
         """Of the whole run, as the last start had them."""
         return int(self.start.get("steps", self.settings.steps))

@@ -41,6 +41,7 @@ FACTS: Mapping[str, Mapping[str, type]] = {
     "checkpoint": {"bytes": int},
     "stop": {"reason": str},
 }  # fmt: skip
+FINISHED, PREEMPTED = "finished", "preempted"  # the reasons of a stop without an exception
 PHASE = {"start": int, "end": int, "batch": int, "length": int, "flops": float}
 
 

@@ -69,9 +69,10 @@ def test_results_byte_by_byte(place: Path, undrawn: None, edits: Edits) -> None:
         shown(tuned(place / "tuned", damaged(dumped(RESULTS), edits)))
 
 
-@pytest.mark.parametrize(
-    "path", ["metric", "shown", "seeds", *(f"seeds/0/{name}" for name in RESULTS["seeds"][0]), "seeds/0/scores/accuracy"]
-)
+OF_A_SEED = [f"seeds/0/{name}" for name in (*RESULTS["seeds"][0], "scores/accuracy")]
+
+
+@pytest.mark.parametrize("path", ["metric", "shown", "seeds", *OF_A_SEED])
 def test_every_field_of_the_results_is_checked(place: Path, undrawn: None, path: str) -> None:
     """Each odd value in the place of each field: the file is named, or the value is one that may stand there."""
     *parts, last = [int(part) if part.isdigit() else part for part in path.split("/")]
