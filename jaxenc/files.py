@@ -49,7 +49,8 @@ def written(path: Path, durable: bool = True) -> Iterator[Path]:
         _rename(error, temporary, path)
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it could not be made, or the disk refuses: the error above says so
+            temporary.unlink()
 
 
 def _rename(error: OSError, hidden: Path, shown: Path) -> None:
