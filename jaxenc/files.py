@@ -45,8 +45,18 @@ def written(path: Path, durable: bool = True) -> Iterator[Path]:
         os.replace(temporary, path)
         if durable:
             flush(path.parent)
+    except OSError as error:
+        _rename(error, temporary, path)
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it could not be made, or the disk refuses: the error above says so
+            temporary.unlink()
+
+
+def _rename(error: OSError, hidden: Path, shown: Path) -> None:
+    """Puts `shown`, which the user knows, in the place of `hidden` in the file name of `error`."""
+    if isinstance(error.filename, str) and Path(error.filename).is_relative_to(hidden):
+        error.filename = str(shown / Path(error.filename).relative_to(hidden))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -90,6 +100,14 @@ def read_lines(path: Path, advice: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise UserError("not UTF-8", f"{path}:{content[: error.start].count(10) + 1}", advice) from error
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def whole_lines(path: Path, advice: str) -> list[tuple[int, bytes]]:
+    r"""(number, line with its \n) of the lines of a file that is appended to; the last one is left out where a process that was killed, or
+    is writing, has not ended it. Raises UserError `path`: what is wrong; `advice` when it cannot be read."""
+    with user_errors(path, advice):
+        lines = path.read_bytes().split(b"\n")
+    return [(number, line + b"\n") for number, line in enumerate(lines[:-1], 1)]
 
 
 def json_object(content: bytes) -> dict[str, Any]:
@@ -204,17 +222,22 @@ def made(out: Path) -> Iterator[Path]:
     """
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")
-    with held(place, "wait for it, or choose another folder"):
-        shutil.rmtree(place / "new", ignore_errors=True)
-        try:
-            with user_errors(out, "free some space or choose another folder"):
-                (place / "new").mkdir()
-                yield place / "new"
-                flush_all(place / "new")
-                os.replace(place / "new", out)
-                flush(out.parent)
-        finally:
+    try:
+        with held(place, "wait for it, or choose another folder"):
             shutil.rmtree(place / "new", ignore_errors=True)
+            try:
+                with user_errors(out, "free some space or choose another folder"):
+                    (place / "new").mkdir()
+                    yield place / "new"
+                    flush_all(place / "new")
+                    os.replace(place / "new", out)
+                    flush(out.parent)
+            finally:
+                shutil.rmtree(place / "new", ignore_errors=True)
+    except UserError as error:
+        if str(place) not in str(error):
+            raise
+        raise error.renamed(place / "new", out).renamed(place, out) from error
 
 
 def sha256(path: Path) -> str:

@@ -27,7 +27,7 @@ class Bar:
     numbers. drawn: whether it is on a terminal; where it is, lines of progress are not needed.
     """
 
-    def __init__(self, what: str, total: float = 0, unit: str = "", done: float = 0, hint: str = "") -> None:
+    def __init__(self, what: str, total: float, unit: str, done: float, hint: str) -> None:
         self.what, self.total, self.unit, self.hint, self.drawn = what, total, unit, hint, False
         self._done, self._began = done, time.monotonic()
         # The rate counts from the first change on: what comes before is preparation, such as compiling.

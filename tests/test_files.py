@@ -1,13 +1,15 @@
 """A folder appears whole or not at all, and belongs to one process."""
 
+import errno
 import fcntl
+import os
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.files import held, made
+from jaxenc.files import held, made, whole_lines, write_bytes
 
 
 def test_a_made_folder_appears_whole_and_what_a_killed_process_left_goes(tmp_path: Path) -> None:
@@ -53,3 +55,32 @@ def test_a_folder_that_goes_before_it_is_locked_is_made_again(tmp_path: Path) ->
     with mock.patch.object(fcntl, "flock", late), held(tmp_path / "run", "wait"):
         (tmp_path / "run" / "kept").touch()
     assert len(calls) == 2 and (tmp_path / "run" / "kept").exists()
+
+
+@pytest.mark.parametrize("wrong", ["missing/page.html", "a_file/page.html", "a_folder"])
+def test_a_failure_names_the_file_of_the_user_and_no_hidden_one(wrong: str, tmp_path: Path) -> None:
+    (tmp_path / "a_file").write_text("mine")
+    (tmp_path / "a_folder").mkdir()
+    with pytest.raises(OSError) as error:
+        write_bytes(tmp_path / wrong, b"new")
+    assert error.value.filename == str(tmp_path / wrong) and sorted(os.listdir(tmp_path)) == ["a_file", "a_folder"]
+
+
+def test_a_folder_that_cannot_be_made_is_named_as_the_user_named_it(tmp_path: Path) -> None:
+    (tmp_path / "a_file").write_text("mine")
+    for error in (OSError(errno.ENOSPC, "No space left on device"), None):
+        out = tmp_path / "out" if error else tmp_path / "a_file" / "out"
+        with pytest.raises(UserError) as said, made(out) as folder:
+            error.filename = str(folder / "part")
+            raise error
+        assert str(tmp_path / "a_file") in str(said.value) or str(tmp_path / "out" / "part") in str(said.value)
+        assert ".partial" not in str(said.value) and os.listdir(tmp_path) == ["a_file"]
+
+
+def test_only_lines_with_an_end_are_whole(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"one\n\ntwo\r\nthr")
+    assert whole_lines(tmp_path / "log", "") == [(1, b"one\n"), (2, b"\n"), (3, b"two\r\n")]
+    (tmp_path / "empty").write_bytes(b"")
+    assert whole_lines(tmp_path / "empty", "") == []
+    with pytest.raises(UserError, match="none: No such file or directory; make it"):
+        whole_lines(tmp_path / "none", "make it")

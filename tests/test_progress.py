@@ -23,7 +23,7 @@ def at(bar: Bar, *moments: tuple[float, float]) -> None:
 
 
 def test_a_bar_says_what_how_much_since_when_and_how_long() -> None:
-    bar = Bar("training", 200, "steps", 100)
+    bar = Bar("training", 200, "steps", 100, "")
     # The first change ends the preparation: 10 steps in 5 seconds since then.
     at(bar, (60, 110), (65, 120))
     now = bar._began + 65
@@ -33,17 +33,17 @@ def test_a_bar_says_what_how_much_since_when_and_how_long() -> None:
 
 
 def test_a_bar_without_a_total_turns_and_counts() -> None:
-    bar = Bar("predict", unit="examples", hint="slow")
+    bar = Bar("predict", 0, "examples", 0, "slow")
     lines = {bar.line(bar._began + seconds, 79)[0] for seconds in (0, 0.5, 1, 1.5)}
     assert len(lines) == 4
     bar.add(1200)
     assert bar.line(bar._began + 3, 79)[2:] == "predict  1,200 examples  0:00:03  slow"
-    assert Bar("data", 5e9, BYTES, 2e9).line(0.0, 79).count("2,000.0 of 5,000.0 MB (40%)") == 1
+    assert Bar("data", 5e9, BYTES, 2e9, "").line(0.0, 79).count("2,000.0 of 5,000.0 MB (40%)") == 1
 
 
 def test_the_rate_is_that_of_this_start() -> None:
     """A run that resumes at 900 of 1000 has not taken 900 steps now; and nothing is known before the second report."""
-    bar = Bar("training", 1000, "steps", 900)
+    bar = Bar("training", 1000, "steps", 900, "")
     assert bar.left(bar._began + 50) == 0
     at(bar, (50, 901))
     assert bar.left(bar._began + 50) == 0
@@ -122,6 +122,6 @@ def test_a_killed_process_leaves_the_cursor() -> None:
 
 
 def test_a_bar_on_ascii_is_ascii() -> None:
-    assert Bar("x", 10, "y", 5).line(0.0, 79, "#", "-").isascii()
+    assert Bar("x", 10, "y", 5, "").line(0.0, 79, "#", "-").isascii()
     with mock.patch.object(sys, "stderr", io.StringIO()), Bars().shown("x") as bar:
         assert not bar.drawn and CONTROL not in sys.stderr.getvalue()

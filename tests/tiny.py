@@ -27,7 +27,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.families.count import has_vocabulary
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig

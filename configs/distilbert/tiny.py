@@ -38,7 +38,7 @@ def get_config() -> ConfigDict:
         data=DataConfig(length=32),
         train=TrainConfig(steps=560, batch=256, precision="float32"),
         optim=OptimConfig(lr=4e-3, warmup=50, beta2=0.98),
-        checkpoint=CheckpointConfig(every=140),
+        checkpoint=CheckpointConfig(every=35),
         eval=EvalConfig(every=140, batch=256),
         log=LogConfig(every=20),
     )

@@ -40,7 +40,7 @@ def get_config() -> ConfigDict:
         run,
         train=dataclasses.replace(run.train, precision="float32"),
         optim=dataclasses.replace(run.optim, warmup=30),
-        checkpoint=CheckpointConfig(every=150),
+        checkpoint=CheckpointConfig(every=50),
         eval=EvalConfig(every=150, batch=64),
         log=LogConfig(every=20),
     )

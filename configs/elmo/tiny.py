@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
         data=DataConfig(rows="sentences", length=20),
         train=TrainConfig(steps=300, batch=64, precision="float32"),
         optim=OptimConfig(lr=5e-3, warmup=20, beta2=0.98, weight_decay=0.0, decay_exclude=()),
-        checkpoint=CheckpointConfig(every=150),
+        checkpoint=CheckpointConfig(every=25),
         eval=EvalConfig(every=150, batch=64),
         log=LogConfig(every=20),
     )

@@ -35,7 +35,7 @@ def get_config() -> ConfigDict:
         data=DataConfig(rows="full_sentences", length=32),
         train=TrainConfig(steps=300, batch=64, precision="float32"),
         optim=fairseq_adam(lr=4e-3, warmup=30),
-        checkpoint=CheckpointConfig(every=150),
+        checkpoint=CheckpointConfig(every=50),
         eval=EvalConfig(every=150, batch=64),
         log=LogConfig(every=20),
     )

@@ -35,7 +35,7 @@ def get_config() -> ConfigDict:
         data=DataConfig(rows="streams", length=32, reuse=16),
         train=TrainConfig(steps=600, batch=128, precision="float32"),
         optim=OptimConfig(lr=4e-3, warmup=50, beta2=0.98),
-        checkpoint=CheckpointConfig(every=150),
+        checkpoint=CheckpointConfig(every=50),
         eval=EvalConfig(every=150, batch=128),
         log=LogConfig(every=20),
     )

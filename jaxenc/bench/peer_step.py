@@ -16,7 +16,8 @@ from jaxenc.bench.clock import seconds_a_call
 from jaxenc.convert import hf
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.state import parameters
 

@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.inference import load
 from jaxenc.progress import Bars
 from jaxenc.storage import is_url
-from jaxenc.tasks import results
+from jaxenc.tasks.kept import kept
 from jaxenc.tasks.tag import Tag
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
     folder = os.path.expanduser(args.model)
-    where, why = results.kept(folder if is_url(folder) else Path(folder), args.seed)
+    where, why = kept(folder if is_url(folder) else Path(folder), args.seed)
     model = load.load(where)
     if str(where) != folder.rstrip("/"):
         print(f"export: {where}{f', {why}' if why else ''}", file=sys.stderr)

@@ -1,20 +1,16 @@
 """`jaxenc COMMAND`: one file a command, and one place where errors become a line and an exit code."""
 
 import argparse
-import contextlib
 import errno
 import importlib
 import io
 import itertools
 import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import NoReturn
 
+from jaxenc.cli.interrupted import INTERRUPTED, Terminated, interruptible
 from jaxenc.cli.parser import Formatter, Parser
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 from jaxenc.processes import compiled, deviceless, memory
@@ -86,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What the encoding of the terminal does not have is escaped, as Python does on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with _terminated_as_interrupted():
+        with interruptible(FAILED):
             code = _run(argv)
             sys.stdout.flush()
             return code
@@ -151,27 +147,6 @@ def _listing() -> Iterator[str]:
     yield "`jaxenc COMMAND --help` shows what a command takes, with an example."
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, as preemption sends it."""
-
-
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise Terminated
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Makes SIGTERM raise as Ctrl-C does, so that a command removes its temporary files; a training run installs its own handlers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _module(command: str) -> object:
     return importlib.import_module("jaxenc.cli." + command.replace("-", "_"))
 
@@ -196,7 +171,7 @@ def report_error(error: BaseException, debug: bool) -> int:
 def _fail(error: BaseException) -> int:
     codes = ((Terminated, PREEMPTED), (Diverged, DIVERGED), ((UserError, OSError, RuntimeError), BAD_INPUT))
     code = next((code for kinds, code in codes if isinstance(error, kinds)), FAILED)
-    message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
+    message = INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
     if isinstance(error, RuntimeError):

@@ -18,8 +18,8 @@ from jaxenc.files import user_errors, written
 from jaxenc.inference import predict
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
-from jaxenc.tasks import results
 from jaxenc.tasks.framing import TRUNCATIONS
+from jaxenc.tasks.kept import kept
 
 IN_MEMORY = 1 << 20  # characters of output to keep in memory before a temporary file is used
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     cluster.must_be_alone(os.environ, "jaxenc predict")
     if args.out:
         must_be_new_file(args.out, "--out")
-    where, why = results.kept(args.model, args.seed)
+    where, why = kept(args.model, args.seed)
     if str(where) != args.model.rstrip("/"):
         print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     model = load(where)

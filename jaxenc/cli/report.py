@@ -10,6 +10,7 @@ from typing import Any
 from jaxenc.cli import recipe
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
+from jaxenc.reports import history
 from jaxenc.reports.align import AXES
 from jaxenc.reports.history import ADDRESS
 from jaxenc.reports.panels import DIRECTION_LOSSES
@@ -36,19 +37,21 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes report.html and report.png and prints a table of the last held-out numbers, and the count baselines of the run's data. Of a
-    fine-tuning with several seeds it prints their table, and how to see the curves of one."""
-    if len(args.workdir) > 1:
-        found = compare(args.workdir, args.align, not args.no_baselines, args.out)
-        for note in found.notes:
-            print(f"report: {note}", file=sys.stderr)
-        print(f"page     {found.page}", f"curves   {found.picture}", sep="\n")
-    elif is_tuning(args.workdir[0]):
+    fine-tuning it prints the table of its seeds, and how to see the curves of one; before any has finished, and beside other runs, its
+    seeds are runs of their own."""
+    runs = history.expanded(args.workdir)
+    if len(args.workdir) == 1 and is_tuning(args.workdir[0]):
         folder = pathlib.Path(args.workdir[0])
         tuned, found = of_tuning(folder, args.out)
         print(*results.table(tuned), results.quoted(tuned, folder), f"page:    {found.page}", sep="\n")
         print(f"curves:  jaxenc report --workdir {folder / results.SEEDS.format(tuned.seeds[0].seed)}")
+    elif len(runs) > 1:
+        found = compare(args.workdir, args.align, not args.no_baselines, args.out)
+        for note in found.notes:
+            print(f"report: {note}", file=sys.stderr)
+        print(f"page     {found.page}", f"curves   {found.picture}", sep="\n")
     else:
-        show(report(args.workdir[0], not args.no_baselines, args.out, fields_of))
+        show(report(runs[0], not args.no_baselines, args.out, fields_of))
     return 0
 
 

@@ -13,7 +13,7 @@ from jaxenc import storage
 from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 from jaxenc.progress import Terminal
-from jaxenc.reports import watch
+from jaxenc.reports import history, watch
 
 LOCAL, REMOTE = 2.0, 30.0  # seconds between two looks at a directory
 EXAMPLES = ("jaxenc watch --workdir runs/first", "jaxenc watch --workdir runs/first runs/second --once")
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 def frame(workdirs: Sequence[str], console: Terminal) -> list[str]:
     """The lines of one picture, which fit the terminal."""
-    runs, now, width = [watch.look(workdir) for workdir in watch.expanded(workdirs)], time.time(), console.width - 1
+    runs, now, width = [watch.look(workdir) for workdir in history.expanded(workdirs)], time.time(), console.width - 1
     if len(runs) > 1:
         return watch.table(runs, now, width)
     return watch.lines(runs[0], now, width, console.encoding.startswith("utf"))

@@ -18,7 +18,8 @@ from jaxenc.formats import key_map, left_out
 from jaxenc.formats.left_out import listed
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads import BUILT_IN
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 

@@ -9,7 +9,8 @@ from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.families.contract import Encodes
 from jaxenc.inference import inputs
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.features import FeaturesConfig

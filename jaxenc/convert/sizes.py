@@ -11,7 +11,7 @@ from jaxenc.convert import runs
 from jaxenc.errors import UserError
 from jaxenc.families.foreign import Import
 from jaxenc.formats import key_map
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.training.state import parameters
 
 

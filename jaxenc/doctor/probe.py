@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import secrets
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import write_bytes
 from jaxenc.processes import barriers
+from jaxenc.processes.visible import sees
 from jaxenc.storage import is_url
 
 NAME = ".jaxenc-doctor-"
@@ -43,7 +43,7 @@ def probe(name: str, folder: str, within: float, seconds: float) -> Probe:
     error = _failure(lambda: _write(place, own, token.encode()))
     try:
         errors = barriers.gathered(f"doctor {name} written", error, seconds)
-        seen = not errors[0] and _sees(place, shared, token.encode(), within)
+        seen = not errors[0] and sees(lambda: _read(place, shared), token.encode(), within)
         barriers.gathered(f"doctor {name} seen", seen, seconds)  # all have looked
     finally:
         left = "" if error else _failure(lambda: _remove(place, own))
@@ -97,17 +97,3 @@ def _failure(act: Callable[[], object]) -> str:
     except OSError as error:
         return error.strerror or f"{type(error).__name__}: {error}"
     return ""
-
-
-def _sees(place: str, name: str, content: bytes, within: float) -> bool:
-    """Whether a file is there, with this content, within so many seconds."""
-    end = time.monotonic() + within
-    while True:
-        try:
-            if _read(place, name) == content:
-                return True
-        except (OSError, UserError):  # it is not there yet, or cannot be read
-            pass
-        if time.monotonic() >= end:
-            return False
-        time.sleep(min(0.1, within))

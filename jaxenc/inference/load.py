@@ -9,10 +9,12 @@ from jaxenc.data.folders import must_be_named
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.progress import Bars
 from jaxenc.storage import is_url
-from jaxenc.tasks import TASKS, recipe, results
+from jaxenc.tasks import TASKS, recipe
+from jaxenc.tasks.kept import kept, step_of
 from jaxenc.tasks.task import Task
 from jaxenc.training.run import of_checkpoint
 from jaxenc.training.state import parameters
@@ -32,14 +34,14 @@ def load(
     heads, models, tasks: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head,
     `jaxenc.families.with_built_in(CONFIG)` for your own model, `jaxenc.tasks.with_built_in(TASK)` for your own task. seed: of
     several that were fine-tuned, None for the best one on the dev set; of a seed it is the checkpoint that fine-tuning kept
-    (`tasks.results.kept`). It works for checkpoints of any mesh. Raises UserError when
+    (`tasks.kept.kept`). It works for checkpoints of any mesh. Raises UserError when
     there is no checkpoint, when it is damaged, and when it names a head, a model or a task that is not among these.
     """
     folder: str | pathlib.Path = path if is_url(path) else must_be_named(path, "the model")
     if step is None or seed is not None:
-        folder, _ = results.kept(folder, seed)
+        folder, _ = kept(folder, seed)
     if step is not None:
-        folder = results.step_of(folder, step)
+        folder = step_of(folder, step)
     with Bars().shown(f"reading {path}"):
         return _loaded(restore.find(folder, True, "the model"), heads, models, tasks)
 

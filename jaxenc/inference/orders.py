@@ -42,7 +42,9 @@ def scorer(model: Model) -> Scorer:
         return jnp.take_along_axis(jax.nn.log_softmax(logits.astype(jnp.float32)), labels[..., None], axis=-1)[..., 0]
 
     def score(text: str, orders: Sequence[Sequence[int]] | np.ndarray) -> np.ndarray:
-        (ids,) = tokenizer.encode(inputs.all_str([text] if isinstance(text, str) else text, "a scorer takes one text", "one text"))
+        if not isinstance(text, str):
+            raise UserError("a scorer takes one text", fix="call it for each of several")
+        (ids,) = tokenizer.encode([text])
         places = _checked(orders, len(ids))
         rows, predicted = places.shape
         example = _example(np.array(ids, np.int32), places, inputs.power_of_two(rows, 1), inputs.compiled_length(len(ids)))

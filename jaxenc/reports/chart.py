@@ -78,6 +78,9 @@ def _curve(curve: Curve, across: Scale, up: Scale) -> str:
         faint, dashes = (' opacity="0.75"', style.dashes(curve.style)) if curve.kind == LINE else ("", "")
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         out = f'<path fill="none" style="stroke:{colour}" stroke-width="1.5" stroke-linejoin="round"{faint}{dashed} d="{_line(points)}"/>'
+    if curve.dotted:
+        dots = "".join(style.dot(*point) for point in points if point)
+        out += f'<path style="fill:{colour}" opacity="0.75" d="{dots}"/>'
     if curve.kind != LINE:
         few = [point for point in points if point][:: max(1, len(points) // 60)]
         out += f'<path style="fill:{colour}" d="{"".join(style.marker(curve.style, *point) for point in few)}"/>'

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxenc import config, storage
@@ -11,6 +11,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.tasks.results import SEEDS
 from jaxenc.training import events, phases, prepare, record
 from jaxenc.training.events import EVENTS
 from jaxenc.training.phases import Phase, Phases
@@ -70,9 +71,29 @@ class History:
         return next((row for row in reversed(self.events) if row["event"] == "start"), {})
 
     @property
+    def ended(self) -> str:
+        """Why the last start ended: FINISHED, PREEMPTED or the name of an exception; '' where it runs, was killed or is not known."""
+        last = next((row for row in reversed(self.events) if row["event"] in ("start", "stop")), {})
+        return str(last.get("reason", ""))
+
+    @property
     def steps(self) -> int:
         """Of the whole run, as the last start had them."""
         return int(self.start.get("steps", self.settings.steps))
+
+
+def seeds(workdir: str | pathlib.Path) -> list[str]:
+    """The run directories of the seeds in a work directory of `finetune` on this machine, in order; [] for any other folder, such as the
+    run directory of a seed."""
+    if storage.is_url(workdir) or (pathlib.Path(workdir) / METRICS).exists():
+        return []
+    found = pathlib.Path(workdir).glob(SEEDS.format("[0-9]*"))
+    return [str(path) for path in sorted(found, key=lambda path: (len(path.name), path.name)) if path.is_dir()]
+
+
+def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
+    """`workdirs`, with the runs of its seeds in the place of a work directory of `finetune`."""
+    return [run for workdir in workdirs for run in seeds(workdir) or [str(workdir)]]
 
 
 def read(workdir: str | pathlib.Path, name: str = "") -> History:

@@ -17,6 +17,7 @@ RATES = ("mask_rate", "replaced", "padding")
 # Not drawn: the axis itself, clocks and counts, and what is drawn under another name (a perplexity is the exponential of a loss).
 LEFT_OUT = (*ADDRESS, "skipped")
 LINE, DOTS, MARKS = "line", "dots", "marks"
+FEW = 20  # points of a line below which each is marked with a dot: a line alone hides how few there are, and a single point
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Curve:
     y: tuple[float, ...]
     style: int
     kind: str = LINE
+
+    @property
+    def dotted(self) -> bool:
+        """Whether a dot marks each point of the line."""
+        return self.kind == LINE and len(self.x) < FEW
 
 
 @dataclasses.dataclass(frozen=True)

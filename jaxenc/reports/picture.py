@@ -55,7 +55,7 @@ def draw(axis: Any, panel: Panel) -> None:
     if up.log:
         axis.set_yscale("log")
     axis.set_ylim(up.low, up.high)
-    axis.set_title(panel.title, loc="left", fontsize=10)
+    axis.set_title(one_line(panel.title), loc="left", fontsize=10, parse_math=False)
     axis.set_xlabel(panel.across, fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.3, linewidth=0.5)
@@ -92,7 +92,7 @@ def _curve(axis: Any, curve: Curve) -> None:
     colour = style.COLOURS["light"][curve.style % len(style.COLOURS["light"])]
     look: dict[str, Any] = {"color": colour, "linewidth": 1.2}
     if curve.kind == LINE:
-        look |= {"alpha": 0.75, "linestyle": _dashes(curve.style)}
+        look |= {"alpha": 0.75, "linestyle": _dashes(curve.style), **({"marker": ".", "markersize": 4} if curve.dotted else {})}
     else:
         look |= {"marker": style.MARKERS[curve.style % len(style.MARKERS)], "markersize": 4, "markevery": max(1, len(x) // 60)}
     axis.plot(x, np.where(np.abs(y) < 1e300, y, math.nan), **look | ({"linestyle": ""} if curve.kind == MARKS else {}))

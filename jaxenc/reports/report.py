@@ -54,16 +54,17 @@ def report(
 
 
 def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_baselines: bool = True, out: str | pathlib.Path = "") -> Report:
-    """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`. by: a name of
-    `align.AXES`. Raises UserError as `report` and `align.positions`."""
-    runs = [_read(workdir, name) for workdir, name in zip(workdirs, _names(workdirs), strict=True)]
+    """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`; the seeds of a
+    work directory of `finetune` are runs of their own. by: a name of `align.AXES`. Raises UserError as `report` and `align.positions`."""
     notes: list[str] = []
+    each = _of_seeds(workdirs, notes)
+    runs = [_read(workdir, name) for workdir, name in zip(each, _names(each), strict=True)]
     counts: dict[str, float] = {}
     if with_baselines and len({run.settings.data for run in runs}) > 1:
         notes.append("no count baselines: the runs do not have the same data settings")
     elif with_baselines:
         counts = dict(_text(runs[0], notes).counts)
-    page = pathlib.Path(out or runs[0].workdir / COMPARISON)
+    page = pathlib.Path(out or (runs[0].workdir if storage.is_url(workdirs[0]) else pathlib.Path(workdirs[0])) / COMPARISON)
     drawn = panels.of_runs(runs, by, counts)
     found = Report(runs[0].held_out, counts, page, page.with_suffix(".png"), tuple(notes))
     _write(found, several.page(runs, by, counts, notes), picture.picture(drawn))
@@ -87,6 +88,17 @@ def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tupl
     wrote = Report(held_out, {}, page, page.with_suffix(".png"), ())
     _write(wrote, tuned.page(str(workdir), found, runs, links), picture.picture([tuned.scores(found), *panels.of_runs(runs, "step", {})]))
     return found, wrote
+
+
+def _of_seeds(workdirs: Sequence[str | pathlib.Path], notes: list[str]) -> list[str | pathlib.Path]:
+    """`workdirs`, with the seeds of a fine-tuning in its place; one without numbers has a line in `notes`."""
+    out: list[str | pathlib.Path] = []
+    for workdir in workdirs:
+        seeds = history.seeds(workdir)
+        begun = [seed for seed in seeds if (pathlib.Path(seed) / METRICS).is_file()]
+        notes += [f"{seed} has no numbers yet, and is left out" for seed in seeds if begun and seed not in begun]
+        out += begun or [workdir]
+    return out
 
 
 def is_tuning(workdir: str | pathlib.Path) -> bool:

@@ -40,12 +40,17 @@ def states(runs: Sequence[History]) -> str:
     return table
 
 
-def numbers(runs: Sequence[History], counts: Mapping[str, float]) -> str:
-    """The last held-out numbers of each run, and the count baselines below them."""
+def held_out(runs: Sequence[History], counts: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """The rows of a table: the last held-out numbers of each run, and the count baselines below them."""
     names = dict.fromkeys(name for run in runs for name in run.held_out if name not in ADDRESS)
     shown = lambda run, name: parts.number(run.held_out[name]) if name in run.held_out else ""
     rows = [(name, *(shown(run, name) for run in runs)) for name in names]
-    rows += [(f"counts: {name.replace('_', ' + ')}, nats a token", *[f"{nats:.4f}"] * len(runs)) for name, nats in counts.items()]
+    return rows + [(f"counts: {name.replace('_', ' + ')}, nats a token", *[f"{nats:.4f}"] * len(runs)) for name, nats in counts.items()]
+
+
+def numbers(runs: Sequence[History], counts: Mapping[str, float]) -> str:
+    """The table of the last held-out numbers of each run, with their steps."""
+    rows = held_out(runs, counts)
     rows = [("step", *(f"{run.held_out['step']:,}" if run.held_out else "" for run in runs)), *rows] if rows else []
     return parts.table(("", *(run.name for run in runs)), rows, len(runs))
 

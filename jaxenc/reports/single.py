@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxenc.reports import differences, panels, parts, verdict
+from jaxenc.reports import differences, panels, parts, several, verdict
 from jaxenc.reports.chart import chart
 from jaxenc.reports.goodput import PARTS, Goodput, goodput
-from jaxenc.reports.history import ADDRESS, History
+from jaxenc.reports.history import History
 from jaxenc.training.events import EVENTS
 
 
@@ -52,9 +52,8 @@ def normal(comments: Sequence[str]) -> str:
 
 def held_out(run: History, counts: Mapping[str, float]) -> str:
     """The table of the last held-out numbers, and the count baselines below them."""
-    rows = [(name, parts.number(value)) for name, value in run.held_out.items() if name not in ADDRESS]
-    rows += [(f"counts: {name.replace('_', ' + ')}, nats a token", f"{nats:.4f}") for name, nats in counts.items()]
-    return parts.table(("number", f"at step {run.held_out['step']:,}" if run.held_out else "value"), rows, 1)
+    head = ("number", f"at step {run.held_out['step']:,}" if run.held_out else "value")
+    return parts.table(head, several.held_out([run], counts), 1)
 
 
 def time(run: History, spent: Goodput) -> list[str]:

@@ -41,6 +41,11 @@ def marker(style: int, x: float, y: float, size: float = 3.4) -> str:
     return f"M{x:.1f},{y:.1f}{shapes[style % len(shapes)]}"
 
 
+def dot(x: float, y: float) -> str:
+    """The path of a small dot at a point, in SVG."""
+    return marker(0, x, y, 1.8)
+
+
 def _variables(theme: str) -> str:
     names = ("bg", "fg", "soft", "line", "card", "mark")
     values = {

@@ -7,20 +7,20 @@ from jaxenc.reports import parts
 from jaxenc.reports.goodput import Goodput
 from jaxenc.reports.history import History
 from jaxenc.reports.panels import TOKENS, groups
+from jaxenc.training.events import FINISHED, PREEMPTED
 
 
 def state(run: History) -> str:
     """Whether the run has finished, was stopped or goes on."""
     total = run.steps
-    last = run.events[-1] if run.events else {}
-    step = max(last.get("step", 0), run.step)
+    step = max(run.events[-1]["step"] if run.events else 0, run.step)
     where = f"step {step:,} of {total:,}"
-    if last.get("event") == "stop" and last["reason"] == "finished":
+    if run.ended == FINISHED:
         return f"Finished at {where}."
-    if last.get("event") == "stop" and last["reason"] == "preempted":
+    if run.ended == PREEMPTED:
         return f"Stopped at {where}; the same command goes on from there."
-    if last.get("event") == "stop":
-        return f"Ended with {last['reason']} at {where}."
+    if run.ended:
+        return f"Ended with {run.ended} at {where}."
     return f"At {where}: still running, or killed." if run.events or step < total else f"Finished at {where}."
 
 

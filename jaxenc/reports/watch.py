@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len, chop_cells, set_cell_size
+
 from jaxenc import storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.remote import RemoteSteps
@@ -15,13 +17,13 @@ from jaxenc.progress import clock
 from jaxenc.reports import history
 from jaxenc.reports.history import History
 from jaxenc.reports.sparkline import sparkline
-from jaxenc.tasks.results import SEEDS
-from jaxenc.training.events import EVENTS
+from jaxenc.training.events import EVENTS, FINISHED, PREEMPTED
 from jaxenc.training.record import METRICS
 
 QUIET = 60.0  # seconds without a new line: before these no run is called killed
 SLOW = 5  # times the usual gap between two lines: nor before these
 NARROW = 60  # columns below which there is no room for a curve
+NAME = 14  # columns of a name, or more where one is longer
 CURVES = 8  # names with a curve of their own
 NAMED = {"lr": "lr {:.1e}", "tokens_per_second": "tokens/s {:,.0f}", "mfu": "MFU {:.1%}", "gradient_norm": "gradient norm {:.3g}",
          "skipped": "skipped {:,.0f}"}  # fmt: skip
@@ -43,15 +45,6 @@ class Seen:
     def title(self) -> str:
         """The name as a terminal may print it."""
         return one_line(self.name)
-
-
-def expanded(workdirs: Sequence[str]) -> list[str]:
-    """`workdirs`, with the runs of its seeds in the place of a directory of `jaxenc finetune`."""
-    out = []
-    for workdir in workdirs:
-        seeds = [] if storage.is_url(workdir) else sorted(pathlib.Path(workdir).glob(SEEDS.format("[0-9]*")))
-        out += map(str, seeds) if seeds and not (pathlib.Path(workdir) / METRICS).exists() else [workdir]
-    return out
 
 
 def look(workdir: str) -> Seen:
@@ -90,10 +83,8 @@ def state(seen: Seen, now: float) -> str:
     """Whether the run still writes, in words. now: Unix seconds."""
     if seen.history is None:
         return "no numbers yet"
-    events = [event for event in seen.history.events if event["event"] in ("start", "stop")]
-    if events and events[-1]["event"] == "stop":
-        reason = str(events[-1]["reason"])
-        return {"finished": "finished", "preempted": "stopped"}.get(reason, f"ended with {reason}")
+    if reason := seen.history.ended:
+        return {FINISHED: "finished", PREEMPTED: "stopped"}.get(reason, f"ended with {reason}")
     if not seen.written:
         return "running or killed"
     times = [row["seconds"] for row in seen.history.rows[-20:]]
@@ -109,8 +100,9 @@ def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]
     run = seen.history
     out = [*_wrapped([seen.title, state(seen, now)], width), *_wrapped(_steps(run), width)]
     train, held_out = ([row for row in run.rows if row["split"] == split] for split in ("train", "held_out"))
-    for name in _names(train, held_out):
-        out.append(_curve(name, train, held_out, width, unicode))
+    names = _names(train, held_out)
+    column = min(max(NAME, *map(len, names)), max(width // 3, NAME))
+    out += [_curve(name, column, train, held_out, width, unicode) for name in names]
     last = train[-1] if train else {}
     out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name)], width)
     age = f", {clock(max(now - seen.saved, 0))} ago" if seen.saved else ""
@@ -123,10 +115,10 @@ def table(runs: Sequence[Seen], now: float, width: int) -> list[str]:
     cells = [heads, *(_cells(seen, now) for seen in runs)]
     shared = len(_common([seen.title for seen in runs]))
     cells = [heads, *((row[0][shared:], *row[1:]) for row in cells[1:])]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(heads))]
     widths[0] = min(widths[0], max(width // 3, 8))
     shown = next((n for n in range(len(heads), 1, -1) if sum(widths[:n]) + 2 * (n - 1) <= width), 2)
-    padded = lambda row: [_cut(row[0], widths[0]).ljust(widths[0]), *map(str.rjust, row[1:shown], widths[1:shown])]
+    padded = lambda row: [set_cell_size(_shortened(row[0], widths[0]), widths[0]), *map(str.rjust, row[1:shown], widths[1:shown])]
     return [_cut("  ".join(padded(row)), width) for row in cells]
 
 
@@ -156,13 +148,20 @@ def _names(train: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, A
     return [name for name in there if any(name in row for row in (*train[-1:], *held_out[-1:]))][:CURVES]
 
 
-def _curve(name: str, train: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, Any]], width: int, unicode: bool) -> str:
+def _curve(
+    name: str, column: int, train: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, Any]], width: int, unicode: bool
+) -> str:
+    """column: the width of the names."""
     of = lambda rows: [float(row[name]) for row in rows if name in row]
     here, there = of(train), of(held_out)
     if width < NARROW:
         values = [f"{here[-1]:#.4g}"] * bool(here) + [f"held out {there[-1]:#.4g}" for _ in there[:1]]
         return _cut(f"{name} {', '.join(values)}", width)
-    numbers = f"{name:<14} " + (f"{here[-1]:>#8.4g}" if here else " " * 8) + (f"  held out {there[-1]:>#8.4g}" if there else " " * 19)
+    numbers = (
+        f"{_shortened(name, column):<{column}} "
+        + (f"{here[-1]:>#8.4g}" if here else " " * 8)
+        + (f"  held out {there[-1]:>#8.4g}" if there else " " * 19)
+    )
     room = width - len(numbers) - 2
     picture = sparkline(here or there, room, *([] if unicode else ["_.-=*#"])) if room >= 8 else ""
     return _cut(f"{numbers}  {picture}".rstrip(), width)
@@ -187,4 +186,13 @@ def _wrapped(words: Sequence[str], width: int) -> list[str]:
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}~"
+    """`text`, whose end is cut off where it takes more than `width` columns: a letter of some scripts takes two."""
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}~"
+
+
+def _shortened(name: str, width: int) -> str:
+    """`name` without its middle where it takes more than `width` columns: names of runs often differ at their ends."""
+    if cell_len(name) <= width:
+        return name
+    end = chop_cells(name[::-1], (width - 1) // 2)[0][::-1]
+    return f"{chop_cells(name, width - 1 - cell_len(end))[0]}~{end}"

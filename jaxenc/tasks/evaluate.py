@@ -12,8 +12,9 @@ from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.storage import is_url
-from jaxenc.tasks import TASKS, recipe, results
+from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.kept import kept, run_of, step_of
 from jaxenc.tasks.prepare import open_saved
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
@@ -44,14 +45,14 @@ def evaluate(
     were fine-tuned. tasks: as in `inference.load.load`. Everything else, and what it raises, is as in `held_out.evaluate`; UserError also
     for examples that do not fit and if a fine-tuning had no dev set.
     """
-    chosen, why = barriers.from_primary("kept checkpoint", lambda: list(map(str, results.kept(workdir, seed))))
-    kept = chosen if is_url(workdir) else pathlib.Path(chosen)
+    chosen, why = barriers.from_primary("kept checkpoint", lambda: list(map(str, kept(workdir, seed))))
+    folder = chosen if is_url(workdir) else pathlib.Path(chosen)
     # Another step is one of the same seed.
-    run_dir = results.run_of(kept) if step else kept
+    run_dir = run_of(folder) if step else folder
     if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
     path = held_out.found(run_dir, step)
-    if (where := results.step_of(kept, int(path.name))) != workdir and barriers.is_primary():
+    if (where := step_of(folder, int(path.name))) != workdir and barriers.is_primary():
         print(f"evaluate: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     tune = recipe.of_checkpoint(path, tasks)
     if "eval.rows" in values:

@@ -1,21 +1,17 @@
 """The results of a fine-tuning: the scores of every seed, and their summary."""
 
-import contextlib
 import dataclasses
-import fnmatch
 import json
 import math
 import pathlib
 import statistics
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
-from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
-from jaxenc.storage import is_url
 from jaxenc.tasks.scores import DEGENERATE
+from jaxenc.training.record import is_number
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
@@ -49,9 +45,24 @@ class Outcome:
             found = cls(**data)
         except TypeError as error:
             raise UserError(f"is not the result of a seed ({error})", path, AGAIN) from error
-        if not isinstance(found.step, int) or not isinstance(found.seed, int) or not isinstance(found.scores, dict):
-            raise UserError("is not the result of a seed", path, AGAIN)
+        if wrong := found._damaged:
+            raise UserError(f"is not the result of a seed ({wrong[0]} is {getattr(found, wrong[0])!r:.60})", path, AGAIN)
         return found
+
+    @property
+    def _damaged(self) -> list[str]:
+        """The fields of a file that hold what `write` writes nowhere."""
+        texts = isinstance(self.answered, dict) and all(isinstance(one, str) for one in self.answered.values())
+        right = {
+            "seed": is_number("seed", self.seed) and type(self.seed) is int and self.seed >= 0,
+            "step": is_number("step", self.step) and type(self.step) is int and self.step >= 0,
+            "directory": isinstance(self.directory, str),
+            "scores": isinstance(self.scores, dict) and all(is_number(*one) for one in self.scores.items()),
+            "failed": isinstance(self.failed, str) and self.failed.isprintable(),
+            "seconds": is_number("seconds", self.seconds),
+            "answered": texts,
+        }
+        return [name for name, is_right in right.items() if not is_right]
 
     def write(self, path: pathlib.Path) -> None:
         """Writes the file, complete or not at all."""
@@ -74,9 +85,12 @@ class Results:
         """Reads a results.json. Raises UserError for anything else."""
         data = read_json(path, AGAIN)
         seeds = data.get("seeds")
-        if not isinstance(data.get("metric"), str) or not isinstance(seeds, list) or not seeds:
+        if not is_number(data.get("metric"), 0) or not isinstance(seeds, list) or not seeds:
             raise UserError("has no scores of seeds", path, AGAIN)
-        return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds), shown=data.get("shown", {}))
+        shown = data.get("shown", {})
+        if not isinstance(shown, dict) or not all(isinstance(one, str) and one.isprintable() for one in shown.values()):
+            raise UserError(f"shown is {shown!r:.60}, and no names of scores", path, AGAIN)
+        return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds), shown=shown)
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
@@ -104,78 +118,6 @@ class Results:
         summary = {name: {key: None if math.isnan(value) else value for key, value in one.items()} for name, one in self.summary.items()}
         shown = {"shown": dict(self.shown)} if self.shown else {}
         return {"metric": self.metric, **shown, "summary": summary, "failed": self.failed, "seeds": seeds}
-
-
-def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
-    """As `kept_here`; for a URL the URL of the model, by a copy of the results there."""
-    if not is_url(folder):
-        return kept_here(pathlib.Path(folder), seed)
-    there = storage.folder(str(folder))
-    with tempfile.TemporaryDirectory() as place:
-        copy = pathlib.Path(place)
-        for name in there.names():
-            if name in (NAME, RESULT):
-                there.download(name, copy / name)
-            if fnmatch.fnmatchcase(name, SEEDS.format("*")):
-                (copy / name / "checkpoints").mkdir(parents=True)
-                with contextlib.suppress(FileNotFoundError):
-                    there.below(name).download(RESULT, copy / name / RESULT)
-        try:
-            found, why = kept_here(copy, seed)
-        except UserError as error:
-            raise error.renamed(place, there.url) from error
-        return "/".join((there.url, *found.relative_to(copy).parts)), why
-
-
-def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
-    """The run directory of `folder`, which is one or one of its checkpoints."""
-    if isinstance(folder, str):
-        above, _, last = folder.rpartition("/checkpoints/")
-        return above if last.isdigit() else folder
-    return folder.parent.parent if folder.parent.name == "checkpoints" else folder
-
-
-def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
-    """The folder of another step of the run of `folder`."""
-    run = run_of(folder)
-    return f"{run}/checkpoints/{step}" if isinstance(run, str) else run / "checkpoints" / str(step)
-
-
-def kept_here(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, str]:
-    """(the model that `folder` stands for, in a few words why that one).
-
-    For a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: of `seed` or, if that is None, of the best
-    one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
-    Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
-    """
-    why = ""
-    if (folder / NAME).is_file() or any(folder.glob(f"{SEEDS.format('*')}/checkpoints")):
-        if seed is None:
-            folder, why = _best(folder)
-        elif not (folder / SEEDS.format(seed)).is_dir():
-            there = ", ".join(sorted(path.name.removeprefix(SEEDS.format("")) for path in folder.glob(SEEDS.format("*"))))
-            raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}")
-        else:
-            folder = folder / SEEDS.format(seed)
-    elif seed is not None:
-        raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
-    if (folder / RESULT).is_file():
-        outcome = Outcome.read(folder / RESULT)
-        return folder / "checkpoints" / str(outcome.step), why
-    return folder, why
-
-
-def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:
-    if not (folder / NAME).is_file():
-        raise UserError("no seed has finished", folder, "run the same `jaxenc finetune` again, or name a seed with --seed")
-    found = Results.read(folder / NAME)
-    done = [one for one in found.seeds if not one.failed]
-    if not done:
-        raise UserError("all of its seeds diverged", folder, "lower optim.lr and fine-tune into another folder")
-    if (best := found.best) is None:
-        return folder / SEEDS.format(done[0].seed), "the first seed; there was no dev set to choose by"
-    score = f"{found.shown.get(found.metric, found.metric)} {best.scores[found.metric]:.4f}"
-    return folder / SEEDS.format(best.seed), f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
 
 
 def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:

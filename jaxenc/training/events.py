@@ -26,9 +26,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors
+from jaxenc.files import user_errors, whole_lines
 
 EVENTS = "events.jsonl"
+READABLE = "make it a file that can be read, or remove it"
 ADVICE = "free some space and run the same command again"
 # Seconds between two rows of steps: a kill leaves no more than these without a row, and a week of training writes 2 MB.
 EVERY = 30.0
@@ -40,6 +41,7 @@ FACTS: Mapping[str, Mapping[str, type]] = {
     "checkpoint": {"bytes": int},
     "stop": {"reason": str},
 }  # fmt: skip
+FINISHED, PREEMPTED = "finished", "preempted"  # the reasons of a stop without an exception
 PHASE = {"start": int, "end": int, "batch": int, "length": int, "flops": float}
 
 
@@ -48,8 +50,7 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
     row."""
     if not path.exists():
         return []
-    lines = path.read_bytes().splitlines(keepends=True)
-    return [_row(path, number, line) for number, line in enumerate(lines, 1) if line.endswith(b"\n")]
+    return [_row(path, number, line) for number, line in whole_lines(path, READABLE)]
 
 
 def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:

@@ -193,3 +193,15 @@ def describe(job: Job, start: Start) -> str:
     teacher = f" and the teacher {job.teacher.short}" if job.teacher else ""
     how = "" if "train.attention" in job.run.unused else f"{job.attention.line}, "
     return f"{count:,} parameters{teacher} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"
+
+
+def taken_again(job: Job, step: int, reached: int) -> list[str]:
+    """A line that says why an earlier start went further than this one, if it did. step: where this start begins. reached: the last step
+    that the earlier one logged."""
+    every = job.run.checkpoint.every
+    if reached <= step:
+        return []
+    lost = f"an earlier start reached step {reached:,} and left no checkpoint after step {step:,}" if step else ""
+    lost = lost or f"an earlier start reached step {reached:,}, before its first checkpoint"
+    comes = f"the next one comes after step {(step // every + 1) * every:,}" if every else "one is written only at the end or on Ctrl-C"
+    return [f"{lost}: this one takes those steps again; {comes} (checkpoint.every is {every:,})"]

@@ -27,7 +27,7 @@ from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, profile, refusals, resume
 from jaxenc.training import teacher as teachers
 from jaxenc.training.begin import begin, fresh_heads, is_finite, renamed_heads
-from jaxenc.training.events import Events, NoEvents
+from jaxenc.training.events import FINISHED, PREEMPTED, Events, NoEvents
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.profile import Steps
@@ -140,12 +140,13 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
             drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
-            for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):
+            again = prepare.taken_again(job, step, recorder.reached)
+            for line in (prepare.describe(job, start), *again, *changed, *moved, *drawn, *prepare.warnings(job)):
                 recorder.say(place.named(line))
             with contextlib.closing(recorder), events.failing():
                 events.start(step, time.monotonic() - called, _facts(job, start.kind, recorder.reached))
                 outcome = train(job, state, recorder, checkpoints, stop, watch)
-            events.stop("preempted" if outcome.preempted else "finished")
+            events.stop(PREEMPTED if outcome.preempted else FINISHED)
             return outcome
 
 

@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from jaxenc import storage
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors, write_bytes
+from jaxenc.files import user_errors, whole_lines, write_bytes
 from jaxenc.progress import clock
 from jaxenc.training import weights_and_biases
 from jaxenc.training.events import Events
@@ -25,6 +25,7 @@ METRICS = "metrics.jsonl"
 NAME = re.compile(r"[\w.-]+")  # of a number
 EXAMPLES = "examples.log"
 T = TypeVar("T")
+READABLE = "make it a file that can be read"
 ADVICE = "free some space and run the same command again"
 
 
@@ -45,7 +46,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
         path = workdir / name
         if not path.exists():
             continue
-        lines = [(_read(path, number, line, number_of), line) for number, line in _whole_lines(path)]
+        lines = [(_read(path, number, line, number_of), line) for number, line in whole_lines(path, READABLE)]
         kept = [line for number, line in lines if number <= step]
         if name == METRICS:
             reached = max([step, *(number for number, _ in lines)])
@@ -58,7 +59,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
-    return [_read(path, number, line, _row) for number, line in _whole_lines(path)]
+    return [_read(path, number, line, _row) for number, line in whole_lines(path, READABLE)]
 
 
 def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
@@ -69,20 +70,20 @@ def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
         return read(place / METRICS)
 
 
+def is_number(name: object, value: object) -> bool:
+    """Whether a value of a file is a number, and its name one of a number, that can be printed and drawn."""
+    # Scores of tags are named by types of the user, such as f1_creative-work.
+    named = isinstance(name, str) and NAME.fullmatch(name) is not None
+    return named and (type(value) is float or (type(value) is int and abs(value) <= sys.maxsize))
+
+
 def _row(line: bytes) -> dict[str, Any]:
     """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error that `_read` catches."""
     row = json.loads(line)
     for name, value in row.items():
-        number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
-        # Scores of tags are named by types of the user, such as f1_creative-work.
-        if not (isinstance(value, str) if name == "split" else number and NAME.fullmatch(name)):
+        if not (isinstance(value, str) if name == "split" else is_number(name, value)):
             raise ValueError(f"{name} is {value!r}")
     return row | {"step": operator.index(row["step"]), "split": row["split"]}
-
-
-def _whole_lines(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
-    """(number, line) of every line that has an end."""
-    return ((number, line) for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1) if line.endswith(b"\n"))
 
 
 def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes], T]) -> T:

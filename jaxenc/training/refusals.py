@@ -7,7 +7,6 @@ import pathlib
 import re
 import secrets
 import shlex
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +18,9 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.config import differences
 from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors
+from jaxenc.files import user_errors, write_bytes
 from jaxenc.processes import barriers, versions
+from jaxenc.processes.visible import sees
 from jaxenc.training import phases, position
 from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
@@ -100,16 +100,14 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
     def write() -> str:
         token = secrets.token_hex(8)
         with user_errors(mark, "free some space or choose another --workdir"):
-            mark.write_text(token)
+            write_bytes(mark, token.encode())
         return token
 
-    token, end = barriers.from_primary("folder", write), time.monotonic() + VISIBLE_WITHIN
+    token = barriers.from_primary("folder", write)
     try:
-        while not (mark.is_file() and mark.read_text() == token):
-            if time.monotonic() > end:
-                what = f"process {jax.process_index()} does not see the files that process 0 writes there"
-                raise UserError(what, workdir, "give all processes one --workdir that they share")
-            time.sleep(0.1)
+        if not sees(mark.read_bytes, token.encode(), VISIBLE_WITHIN):
+            what = f"process {jax.process_index()} does not see the files that process 0 writes there"
+            raise UserError(what, workdir, "give all processes one --workdir that they share")
         barriers.barrier("folder")
     finally:
         if barriers.is_primary():

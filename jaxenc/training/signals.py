@@ -1,29 +1,45 @@
 """A request to stop, as preemption sends it."""
 
+import contextlib
 import signal
+import sys
+import threading
 from types import FrameType, TracebackType
+
+from jaxenc.interrupts import heard
+
+STOPPING = "stopping after this step; a checkpoint is saved"
+AGAIN = "press Ctrl-C again to end now"  # SIGTERM may come as often as it likes
 
 
 class Stop:
     """Context manager: SIGTERM and SIGINT set `requested`, and the loop ends after its step with a checkpoint.
 
-    A second SIGINT is Python's own interrupt again, for a person who will not wait. Handlers are put back on leaving.
+    The first signal is acknowledged on stderr at once, whatever is running. A second SIGINT is Python's own interrupt again, for a person
+    who will not wait. Handlers are put back on leaving. Outside the main thread, which gets the signals, it does nothing.
     """
 
     def __init__(self) -> None:
         self.requested = False
-        self._before: dict[int, object] = {}
+        self._told = False
+        self._open = contextlib.ExitStack()
 
     def __enter__(self) -> "Stop":
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._before[number] = signal.signal(number, self._request)
+        if threading.current_thread() is threading.main_thread():
+            self._open.enter_context(heard(self._tell))
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._open.callback(signal.signal, number, signal.signal(number, self._request))
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._open.close()
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _tell(self, number: int) -> None:
+        if number in (signal.SIGINT, signal.SIGTERM) and not self._told:
+            self._told = True
+            print(f"{STOPPING}; {AGAIN}" if number == signal.SIGINT else STOPPING, file=sys.stderr, flush=True)

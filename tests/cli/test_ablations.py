@@ -5,7 +5,7 @@ import pytest
 from jaxenc import config
 from jaxenc.cli import recipe as cli_config
 from jaxenc.families.count import parameter_count
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 

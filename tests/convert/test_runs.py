@@ -13,7 +13,7 @@ from jaxenc.families.foreign import Import, Structure
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.transformers import UNSTATED
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.causal import CausalConfig

@@ -17,7 +17,8 @@ from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.inference.model import Model, exact, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import exact, objective_of
 from jaxenc.layers.visible import Visible
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.bilm import BilmConfig
@@ -97,8 +98,28 @@ def test_texts_of_many_lengths_come_back_in_order() -> None:
         np.testing.assert_allclose(found.weights[:, number, :, :length, :length], alone.weights[:, 0], rtol=0, atol=1e-6)
         assert (found.tokens[number, :length] == alone.tokens[0]).all()
         assert not found.weights[:, number, :, length:].any() and not found.weights[:, number, :, :, length:].any()
-    with pytest.raises(UserError, match="this one is empty"):
-        model.attentions([])
+    for given, said in (([], "attentions takes a list of texts, and this one is empty"), ("a", "attentions takes a list of texts; give")):
+        with pytest.raises(UserError, match=said):
+            model.attentions(given)
+
+
+def test_relative_positions_do_not_see_where_the_padding_is() -> None:
+    """An XLNet, whose own tokenizers pad at the left: rows of different lengths, padded at either side, as each is alone (<= 1e-5)."""
+    model = loaded(*MODELS["xlnet"][:2])
+    lengths, longest = (9, 5, 1), 9
+    right = rows(model, lengths)
+    shift = lambda array: np.stack([np.roll(row, longest - length) for row, length in zip(array, lengths, strict=True)])
+    left = {name: shift(array) if name in ("tokens", "segments") else array for name, array in right.items()}
+    for name in ("attentions", "hidden"):
+        after, before = (np.asarray(model.compute(name, given)) for given in (right, left))
+        for number, length in enumerate(lengths):
+            alone = np.asarray(model.compute(name, {field: array[number : number + 1, :length] for field, array in right.items()}))[:, 0]
+            for found, part in ((after, slice(0, length)), (before, slice(longest - length, longest))):
+                at = found[:, number, :, part, part] if name == "attentions" else found[:, number, part]
+                wanted = alone[:, :, :length, :length] if name == "attentions" else alone[:, :length]
+                np.testing.assert_allclose(at, wanted, rtol=0, atol=1e-5)
+                if name == "attentions":
+                    assert found[:, number, :, part].sum() == pytest.approx(at.sum(), abs=1e-6), "padding is read"
 
 
 def test_a_model_without_attention_is_one_line() -> None:

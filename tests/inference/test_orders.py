@@ -70,6 +70,29 @@ def test_what_is_predicted_later_changes_nothing_of_what_came_before() -> None:
     assert np.abs(first[: n - 2] - swapped[: n - 2]).max() <= 1e-6
 
 
+class Numbers:
+    """Reads the ids of a text that are written in it."""
+
+    vocabulary = property(lambda self: model().tokenizer.vocabulary)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[int(word) for word in text.split()] for text in texts]
+
+
+def test_the_probabilities_of_all_tokens_sum_to_one() -> None:
+    """Of the first token of an order, of one that it predicts in the middle, and of one that is given all others (<= 1e-5)."""
+    score = orders.scorer(dataclasses.replace(model(), tokenizer=Numbers()))
+    for order in ([1, 0, 2], [0, 1, 2], [2, 0, 1], [1]):
+        of = lambda token, order=order: score(f"7 {token} 9", [order])[0, order.index(1)]
+        assert abs(sum(np.exp(np.float64(of(token))) for token in range(model().tokenizer.vocabulary.size)) - 1) <= 1e-5
+
+
+@pytest.mark.parametrize("text", [["a", "b"], ["a"], None, 3])
+def test_a_scorer_takes_one_text(text: object) -> None:
+    with pytest.raises(UserError, match="a scorer takes one text; call it for each of several"):
+        orders.scorer(model())(text, [[0]])
+
+
 @pytest.mark.parametrize(
     "wrong, said",
     [

@@ -14,7 +14,8 @@ from jaxenc.errors import UserError
 from jaxenc.inference import inputs, predict
 from jaxenc.inference.model import Model
 from jaxenc.inference.predict import Predictor
-from jaxenc.tasks.results import Outcome, Results, kept
+from jaxenc.tasks.kept import kept
+from jaxenc.tasks.results import Outcome, Results
 from jaxenc.tasks.task import Example, Features
 from tests import tiny
 from tests.tuned import CLASSES, DEV, LENGTH, examples

@@ -151,6 +151,11 @@ def test_what_is_refused(other: Model, model: Model) -> None:
         (lambda: model.encode(tokens=[[1, 2]]), "this model has no tokenizer"),
         (lambda: model.encode(words="the fox"), "words=: not a list of sentences; give"),
         (lambda: model.encode(words=["the fox"]), "encode takes a list of words for each sentence; give [word] for a single one"),
+        (lambda: next(words.vectors(model, ["the fox"])), "vectors takes a list of words for each sentence; give [word] for a single one"),
+        (
+            lambda: next(words.vectors(model, [["the", 3]], stateful=True)),
+            "vectors takes a list of words for each sentence, and one item is",
+        ),
         (lambda: model.encode(words=[["the", 3]]), "and one item is a int"),
         (lambda: model.encode(words=[["the"]], tokens=[[1]]), "give one of the three"),
     ):

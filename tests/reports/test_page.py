@@ -12,7 +12,7 @@ import pytest
 
 from jaxenc.cli.main import main
 from jaxenc.errors import UserError
-from jaxenc.reports import chart, history, picture, single
+from jaxenc.reports import chart, history, panels, picture, single
 from jaxenc.reports.panels import TOKENS, Curve, Panel
 from jaxenc.reports.report import compare, report
 from jaxenc.training.run import Run
@@ -222,3 +222,36 @@ def test_what_is_damaged_at_a_url_is_named_by_it(tmp_path: Path, monkeypatch: py
     store.rm("/damaged/run/metrics.jsonl")
     with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl: no such file"):
         report("memory://damaged/run", with_baselines=False)
+
+
+def test_a_fine_tuning_beside_another_run_is_its_seeds(tmp_path: Path, undrawn: None, capsys: pytest.CaptureFixture) -> None:
+    """A seed without numbers is named. One that has only begun has no results.json, and is reported as its seeds."""
+    for seed in (0, 1, 10):
+        make(tmp_path / "tuned" / f"seed_{seed}", metrics(100))
+    (tmp_path / "tuned" / "seed_2").mkdir()
+    run = make(tmp_path / "run", metrics(200))
+    assert main(["report", "--workdir", str(tmp_path / "tuned"), str(run), "--no-baselines"]) == 0
+    said = capsys.readouterr()
+    assert said.err == f"report: {tmp_path}/tuned/seed_2 has no numbers yet, and is left out\n"
+    assert f"page     {tmp_path}/tuned/comparison.html" in said.out
+    _, page = written(tmp_path / "tuned" / "comparison.html")
+    assert "4 runs" in page.text and all(name in page.text for name in ("seed_0", "seed_1", "seed_10", "run"))
+    assert main(["report", "--workdir", str(tmp_path / "tuned"), "--no-baselines"]) == 0
+    assert "3 runs" in written(tmp_path / "tuned" / "comparison.html")[1].text
+
+
+def test_each_point_of_a_short_curve_is_marked(tmp_path: Path, undrawn: None) -> None:
+    """Of a single row too, which a line alone does not show."""
+    for steps, dots in ((10, 1), (190, 19), (200, 0)):
+        run = history.read(make(tmp_path / str(steps), metrics(steps)))
+        (panel,) = [panel for panel in panels.of_run(run, {}) if panel.title == "learning rate"]
+        figure = ElementTree.fromstring(re.search('<svg class="chart".*?</svg>', chart.chart(panel))[0])
+        marks = [path.get("d") for path in figure.iter("path") if "fill:" in path.get("style", "")]
+        assert sum(path.count("M") for path in marks) == dots
+
+
+def test_an_unwritable_page_is_named_itself(tmp_path: Path, undrawn: None, capsys: pytest.CaptureFixture) -> None:
+    folder = make(tmp_path / "run", metrics(20))
+    for out in (tmp_path / "missing" / "page.html", tmp_path / "run" / "metrics.jsonl" / "page.html"):
+        assert main(["report", "--workdir", str(folder), "--no-baselines", "--out", str(out)]) == 2
+        assert capsys.readouterr().err.startswith(f"jaxenc: {out}: ")

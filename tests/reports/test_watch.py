@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from jaxenc.checkpoint import verify
 from jaxenc.cli.main import main
 from jaxenc.cli.watch import EXAMPLES
-from jaxenc.reports import watch
+from jaxenc.reports import history, watch
 from jaxenc.reports.sparkline import MARKS, sparkline
 from jaxenc.reports.watch import Seen
 from jaxenc.training.run import Run, to_json
@@ -65,6 +66,19 @@ def test_a_run_that_trains_in_80_columns(run: Path) -> None:
         "lr 1.0e-04   tokens/s 12,346   MFU 32.1%   gradient norm 0.5",
         "checkpoint 200, 0:01:30 ago",
     ]
+
+
+def test_curves_and_columns_line_up_whatever_the_names(tmp_path: Path) -> None:
+    """Of numbers with long names, and of runs with names that differ at their ends or take two columns a letter."""
+    names = ["short", f"{'a_long_name_' * 6}seed_0", f"{'a_long_name_' * 6}seed_1", "実験の名前" * 8]
+    long = {"next_sentence_accuracy": 0.5, "backward_sampled_loss": 1.0}
+    seen = [watch.look(str(make(tmp_path / name, [train(step, **long) for step in (100, 200)]))) for name in names]
+    for width in (60, 80, 139):
+        head, *lines = watch.table(seen, NOW, width)
+        assert len({cell_len(line) for line in lines}) == 1 and cell_len(head) == cell_len(lines[0]) <= width
+        assert [line.split()[0][-1] for line in lines[1:3]] == ["0", "1"], "told apart"
+    rows = [line for line in watch.lines(seen[0], NOW, 79) if line[-1] in "█▁"]
+    assert len(rows) == 5 and len({min(map(line.find, set(line) & set("█▁"))) for line in rows}) == 1
 
 
 @pytest.mark.parametrize("width", [20, 39, 59, 79, 200])
@@ -128,7 +142,7 @@ def test_several_runs_are_a_table(run: Path, tmp_path: Path) -> None:
 def test_a_fine_tuning_is_its_seeds(tmp_path: Path) -> None:
     for seed in (0, 1):
         make(tmp_path / "tuned" / f"seed_{seed}", [train(100)])
-    assert watch.expanded([str(tmp_path / "tuned"), "memory://a/b"]) == [
+    assert history.expanded([str(tmp_path / "tuned"), "memory://a/b"]) == [
         *(str(tmp_path / f"tuned/seed_{i}") for i in (0, 1)),
         "memory://a/b",
     ]

@@ -24,7 +24,7 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.state import layout
 from tests import tiny

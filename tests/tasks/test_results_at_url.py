@@ -8,6 +8,7 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.tasks import results
+from jaxenc.tasks.kept import kept, step_of
 from jaxenc.tasks.results import Outcome, Results
 from tests import bucket
 
@@ -29,12 +30,12 @@ def test_the_same_model_is_kept(below: str, folder: Path, tmp_path: Path, monkey
     monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
     url = bucket.register(tmp_path / "bucket") + "b/tuned"
     shutil.copytree(folder, bucket.at(url))
-    here, why = results.kept(f"{folder}{below}")
-    assert results.kept(f"{url}{below}") == (str(here).replace(str(folder), url), why)
+    here, why = kept(f"{folder}{below}")
+    assert kept(f"{url}{below}") == (str(here).replace(str(folder), url), why)
     if not below:
-        assert results.kept(url, 0) == (f"{url}/seed_0/checkpoints/10", "")
+        assert kept(url, 0) == (f"{url}/seed_0/checkpoints/10", "")
         with pytest.raises(UserError, match=rf"--seed 7: {url} has no such seed; use one of 0, 1"):
-            results.kept(url, 7)
+            kept(url, 7)
 
 
 @pytest.mark.parametrize(
@@ -43,4 +44,4 @@ def test_the_same_model_is_kept(below: str, folder: Path, tmp_path: Path, monkey
 def test_another_step_is_of_the_same_run(name: str) -> None:
     folder = name if "://" in name else Path(name)
     run = name.removesuffix("checkpoints/10").rstrip("/")
-    assert str(results.step_of(folder, 20)) == f"{run}/checkpoints/20".lstrip("/")
+    assert str(step_of(folder, 20)) == f"{run}/checkpoints/20".lstrip("/")

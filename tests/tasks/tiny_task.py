@@ -9,7 +9,8 @@ from flax.core import meta
 
 from jaxenc import rng
 from jaxenc.data import tokenizers
-from jaxenc.inference.model import Model, objective_of
+from jaxenc.inference.model import Model
+from jaxenc.inference.network import objective_of
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig

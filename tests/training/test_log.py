@@ -45,7 +45,7 @@ def report(step: int, bad: int = 0) -> dict[str, Any]:
 
 
 def log_of(recorder: Rows, every: int, steps: int, stop_after_bad: int = 3) -> Log:
-    log = Log(recorder, LogConfig(every=every), steps, stop_after_bad, Bar("training"))
+    log = Log(recorder, LogConfig(every=every), steps, stop_after_bad, Bar("training", 0, "", 0, ""))
     log.begin(tiny.phase(8), tiny.objective(), tiny.mesh("dp", 1))
     return log
 

@@ -17,7 +17,7 @@ from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.bert.names import GOOGLE_FILE, BertFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.precision import policy

@@ -13,7 +13,7 @@ from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.electra.names import ElectraFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 from tests.convert import folders

@@ -12,7 +12,7 @@ from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.names import XlnetFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor, unstacked
-from jaxenc.inference.model import objective_of
+from jaxenc.inference.network import objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 from tests.convert import folders

@@ -1,0 +1,45 @@
+"""Signals that are answered at once, even while the main thread is in a long call of C."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+END = 0  # no signal has this number
+
+
+@contextlib.contextmanager
+def heard(told: Callable[[int], None]) -> Iterator[None]:
+    """Calls `told` with the number of each signal that has a handler, in a thread of its own, as soon as the signal arrives.
+
+    Python runs a handler in the main thread, between two of its instructions: not before a compilation or another call of C returns. `told`
+    is called besides the handler, for a line to the user. Blocks may be nested: those outside hear the signal too. Outside the main thread,
+    which gets the signals, nothing is heard.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    outer = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    thread = threading.Thread(target=_hear, args=(read, outer, told), daemon=True, name="signals")
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(outer, warn_on_full_buffer=False)
+        # Not the end of the pipe: a process that was forked meanwhile holds it open too.
+        os.write(write, bytes([END]))
+        thread.join()
+        os.close(write)
+        os.close(read)
+
+
+def _hear(read: int, outer: int, told: Callable[[int], None]) -> None:
+    """outer: where the signals went before, -1 for nowhere."""
+    while (number := os.read(read, 1)[0]) != END:
+        if outer >= 0:
+            with contextlib.suppress(OSError):
+                os.write(outer, bytes([number]))
+        told(number)

@@ -1,0 +1,74 @@
+"""Which model a folder of a fine-tuning stands for."""
+
+import fnmatch
+import pathlib
+from collections.abc import Collection
+
+from jaxenc import storage
+from jaxenc.errors import UserError
+from jaxenc.storage import is_url
+from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results
+
+
+def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
+    """(the model that `folder`, a path or a URL, stands for, in a few words why that one).
+
+    For a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: of `seed` or, if that is None, of the best
+    one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
+    Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
+    """
+    if not is_url(folder):
+        here = pathlib.Path(folder)
+        begun = any(here.glob(f"{SEEDS.format('*')}/checkpoints"))
+        return _kept(here, [path.name for path in here.glob(SEEDS.format("*")) if begun and path.is_dir()], seed)
+    there = storage.folder(str(folder))
+    seeds = fnmatch.filter(there.names(), SEEDS.format("*"))
+    with storage.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as copy:
+        found, why = _kept(copy, seeds, seed)
+        return "/".join((there.url, *found.relative_to(copy).parts)), why
+
+
+def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
+    """The run directory of `folder`, which is one or one of its checkpoints."""
+    if isinstance(folder, str):
+        above, _, last = folder.rpartition("/checkpoints/")
+        return above if last.isdigit() else folder
+    return folder.parent.parent if folder.parent.name == "checkpoints" else folder
+
+
+def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
+    """The folder of another step of the run of `folder`."""
+    run = run_of(folder)
+    return f"{run}/checkpoints/{step}" if isinstance(run, str) else run / "checkpoints" / str(step)
+
+
+def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tuple[pathlib.Path, str]:
+    """As `kept`. seeds: names of the run directories of seeds in `folder`."""
+    why = ""
+    if (folder / NAME).is_file() or seeds:
+        if seed is None:
+            folder, why = _best(folder)
+        elif SEEDS.format(seed) not in seeds:
+            there = ", ".join(sorted(name.removeprefix(SEEDS.format("")) for name in seeds))
+            raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}" if there else "leave it out")
+        else:
+            folder = folder / SEEDS.format(seed)
+    elif seed is not None:
+        raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
+    if (folder / RESULT).is_file():
+        outcome = Outcome.read(folder / RESULT)
+        return folder / "checkpoints" / str(outcome.step), why
+    return folder, why
+
+
+def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:
+    if not (folder / NAME).is_file():
+        raise UserError("no seed has finished", folder, "run the same `jaxenc finetune` again, or name a seed with --seed")
+    found = Results.read(folder / NAME)
+    done = [one for one in found.seeds if not one.failed]
+    if not done:
+        raise UserError("all of its seeds diverged", folder, "lower optim.lr and fine-tune into another folder")
+    if (best := found.best) is None:
+        return folder / SEEDS.format(done[0].seed), "the first seed; there was no dev set to choose by"
+    score = f"{found.shown.get(found.metric, found.metric)} {best.scores[found.metric]:.4f}"
+    return folder / SEEDS.format(best.seed), f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
