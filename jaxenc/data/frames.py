@@ -10,7 +10,7 @@ FIRST, SECOND = -1, -2  # where the texts stand in `Frame.template`
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The special pieces around a text, and around a pair of texts; the default is BERT's.
+    """The special pieces around a text, and around a pair of texts; by default CLS is first.
 
     single, pair: the parts of a row in order: `cls` and `sep`, and the texts `A` and `B`; `:1` after a part is its type, 0 where none is
     given. left: whether texts to classify are padded on the left. pieces: the pieces before, between and after texts to classify, of a

@@ -22,7 +22,7 @@ from jaxenc.files import read_json
 
 JSON, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 SECTION = "post_processor"  # of JSON
-CLASS = "tokenizer_class"  # in SETTINGS, as the next two
+CLASS, FOLLOWS = "tokenizer_class", "PreTrainedTokenizerFast"  # in SETTINGS, as the next two; the class that follows JSON to the letter
 FRAME = "frame"
 SAME = "tokenizer_json_sha256"  # of the tokenizer.json that says what the .model beside it says
 
@@ -92,7 +92,7 @@ class Reframed:
 
 
 def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], sep: tuple[str, int]) -> dict[str, str | bytes]:
-    """`own`, the files of a vocabulary by name, with this frame. cls, sep: (piece, id)."""
+    """`own`, the files of a vocabulary by name, with this frame. cls, sep: (piece, id). Without a tokenizer.json only `load` reads it."""
     config, out = json.loads(own[SETTINGS]), dict(own)
     mark = {"single": frame.single, "pair": frame.pair, "left": frame.left}
     if JSON in own:
@@ -100,12 +100,9 @@ def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], se
         mark["own"] = config[FRAME]["own"] if FRAME in config else data[SECTION]
         out[JSON] = written = json.dumps({**data, SECTION: section(frame, cls, sep)}, indent=2, ensure_ascii=False)
         config |= {SAME: checksum(written)} if SAME in config else {}
-    config |= {
-        CLASS: "PreTrainedTokenizerFast",
-        "padding_side": "left" if frame.left else "right",
-        "model_input_names": ["input_ids", *["token_type_ids"] * (frame.types > 1), "attention_mask"],
-        FRAME: mark,
-    }
+        inputs = ["input_ids", *["token_type_ids"] * (frame.types > 1), "attention_mask"]
+        config |= {CLASS: FOLLOWS, "padding_side": "left" if frame.left else "right", "model_input_names": inputs}
+    config[FRAME] = mark
     return out | {SETTINGS: json.dumps(config, indent=2, ensure_ascii=False) + "\n"}
 
 

@@ -234,6 +234,8 @@ class Tokenizer:
         out._files = framing.files(self._files, frame, *pieces)
         out._extend = lambda more: self._extend(more).in_frame(frame)
         out.reframed = True
+        if not self.definition:
+            out.only_here = self.only_here or "its files cannot hold the model's frame of a text: AutoTokenizer puts other pieces around it"
         return out
 
     def _framed_by(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
