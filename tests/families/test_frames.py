@@ -125,7 +125,10 @@ def test_rows_to_classify_have_the_order_of_pretraining(family: str, rows: str, 
     """CLS and SEP with their types, in the order in which the first row of text has them."""
     vocabulary = Vocabulary(200, 150, 151, 152, 153, 154, (), "", eod=155)
     shards = store(corpus(np.random.default_rng(0), 1, 9 if family == "xlnet" else 1, 5, 9), tmp_path, vocabulary)
-    config, opener = DataConfig(path=str(tmp_path), length=24 if family == "xlnet" else 64, rows=rows, reuse=4), lambda folder, split: shards
+    config, opener = (
+        DataConfig(path=str(tmp_path), length=24 if family == "xlnet" else 64, rows=rows, reuse=4),
+        lambda folder, split: shards,
+    )
     if family == "xlnet":
         row = open_streams(config, "train", 2, 0, False, 0, opener).batch_at(0)
     else:

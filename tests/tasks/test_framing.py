@@ -68,7 +68,8 @@ def test_a_row_without_room_for_its_texts_is_refused() -> None:
 def test_types_stay_within_the_models_own() -> None:
     """RoBERTa has one type at most, whatever the tokenizer says."""
     for types in (0, 1):
-        framed = Framing(WORDPIECE, BertConfig(types=types), 8).rows([[[5], [6]]])
+        model = BertConfig(types=types)
+        framed = Framing(WORDPIECE.framed_as(model.row_frame), model, 8).rows([[[5], [6]]])
         assert not framed.rows["types"].any()
 
 
