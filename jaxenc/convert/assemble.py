@@ -42,6 +42,7 @@ def model(
     _check_rows(found, run, config)
     if tokenizer is not None:
         run = _fitted(run, tokenizer, where)
+        tokenizer = _framed(run, tokenizer, where)
     abstract, _ = parameters(objective_of(run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
     params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
@@ -97,7 +98,8 @@ def with_tokenizer(ours: Model, tokenizer: Tokenizer, where: Path) -> Model:
     """`ours` with this tokenizer where it has none. Raises UserError as `model`."""
     if ours.tokenizer is not None:
         return ours
-    return dataclasses.replace(ours, config=_fitted(ours.config, tokenizer, where), tokenizer=tokenizer)
+    config = _fitted(ours.config, tokenizer, where)
+    return dataclasses.replace(ours, config=config, tokenizer=_framed(config, tokenizer, where))
 
 
 def weights(ours: Model) -> Weights:
@@ -133,6 +135,15 @@ def _check_rows(found: Import, run: Run, config: Path) -> None:
     if len(sizes) == 1 and (held := sizes.pop()) not in ((), (run.model.vocab_size,)):
         what = f"vocab_size is {run.model.vocab_size:,} and {names[0]} has {held[0]:,} rows"
         raise UserError(what, config, f"set vocab_size to {held[0]} there, or use the file that belongs to these weights")
+
+
+def _framed(run: Run, tokenizer: Tokenizer, where: Path) -> Tokenizer:
+    """`tokenizer` with the frame of the model's family; a line on stderr where its own is another."""
+    framed = tokenizer.framed_as(run.model.row_frame)
+    if framed is not tokenizer:
+        ours, theirs = (" ".join(tool.token(index) if index >= 0 else "A" for index, _ in tool.frame(1)) for tool in (framed, tokenizer))
+        say(where, f"texts are framed as a {run.model.kind} reads them, {ours}, with its token types; the tokenizer's files have {theirs}")
+    return framed
 
 
 def _fitted(run: Run, tokenizer: Tokenizer, where: Path) -> Run:

@@ -141,7 +141,7 @@ def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, st
             safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
             (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
             if ours.tokenizer is not None:
-                ours.tokenizer.save(folder, ours.config.model.positions)
+                ours.tokenizer.save(folder, ours.config.model.positions, typed=bool(ours.config.model.types))
         if own := own_heads(ours):
             safetensors.write(whole / OWN_HEADS, own, safetensors.NAMED[dtype])
     return {out / name: class_of(theirs.config) for name, theirs in exports.items()}

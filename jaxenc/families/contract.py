@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from jaxenc.config import at_least
+from jaxenc.data.frames import CLS_FIRST, Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -42,9 +43,7 @@ class ModelConfig(abc.ABC):
     positions: longest text in tokens; 0 = no limit.
     types: number of token types; 0 = none.
     attention_dropout: dropout rate on the attention weights, 0 in a model without attention; the fused attention of cuDNN needs 0.
-    frame_pieces: the pieces before, between and after texts to classify, of a family whose published vocabulary has none; see
-        `Tokenizer.frame`.
-    pads_left: whether the family pads texts to classify on the left.
+    frame: the special pieces around one text and two, CLS first or last; a vocabulary with another order is given this one.
     context_first: whether it reads the context before the question that is asked about it, with CLS at the end of the row.
     head_names: the built-in heads that its family has; a user's own heads fit any family.
     pools: which of them gives the vector of a text that fine-tuning classifies, '' for none.
@@ -65,8 +64,7 @@ class ModelConfig(abc.ABC):
     attentions: ClassVar[tuple[str, ...]] = ()
     relative: ClassVar[bool] = False
     spare_rows: ClassVar[int] = 0
-    frame_pieces: ClassVar[tuple[str, ...]] = ()
-    pads_left: ClassVar[bool] = False
+    frame: ClassVar[Frame] = CLS_FIRST
     context_first: ClassVar[bool] = False
     head_names: ClassVar[tuple[str, ...]] = ()
     pools: ClassVar[str] = ""
@@ -83,6 +81,22 @@ class ModelConfig(abc.ABC):
     def inputs(self) -> Mapping[str, int]:
         """The batch fields that it reads of a text, each with the bound that its values stay below (rows of a table), 0 for none."""
         return {"tokens": self.vocab_size, "types": self.types, "positions": self.positions, "segments": 0}
+
+    @property
+    def row_frame(self) -> Frame:
+        """`frame` with no more types than the model has, for `Tokenizer.framed_as`. Where it has none (`types` 0) no type is read, and the
+        frame is as it is."""
+        return self.frame.within(self.types) if self.types else self.frame
+
+    def row_types(self, types: np.ndarray) -> np.ndarray:
+        """The batch field `types` of rows whose parts have these types (i32, any shape): zeros for a model without types.
+        Raises UserError for a type that the model lacks: those of `row_frame` fit."""
+        if not self.types:
+            return np.zeros_like(types)
+        if (highest := int(types.max(initial=0))) >= self.types:
+            what = f"the tokenizer frames texts with the type {highest}, and the model has the types 0 to {self.types - 1}"
+            raise UserError(what, fix="give it the model's frame: tokenizer.framed_as(model.row_frame)")
+        return types
 
     @property
     def unused(self) -> dict[str, str]:

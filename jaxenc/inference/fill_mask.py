@@ -7,6 +7,8 @@ import numpy as np
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 
+MASKS = ("[MASK]", "<mask>")  # the mask of a text, whatever the vocabulary calls it
+
 
 @dataclasses.dataclass(frozen=True)
 class Guess:
@@ -20,14 +22,18 @@ class Guess:
 
 
 def masked_ids(tokenizer: Tokenizer, text: str, k: int) -> list[int]:
-    """The ids of `text`, at least one of them a mask. Raises UserError without a mask in the vocabulary or the text, and for a `k` above
-    the size of the vocabulary."""
+    """The ids of `text`, at least one of them a mask: the vocabulary's own or, in a text without it, one of MASKS. Raises UserError without
+    a mask in the vocabulary or the text, and for a `k` above the size of the vocabulary."""
     size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
     if not 1 <= k <= size:
         raise UserError(f"k is {k}", fix=f"it takes 1 to {size}")
     if mask < 0:
         raise UserError("the tokenizer of this model has no mask", fix="fill_mask needs a model that was trained with one that has it")
     ids = tokenizer.encode_prompt(text)
+    if mask not in ids:
+        for name in MASKS:
+            text = text.replace(name, tokenizer.token(mask))
+        ids = tokenizer.encode_prompt(text)
     if mask not in ids:
         raise UserError(f"{text!r} holds no {tokenizer.token(mask)}", fix=f"write {tokenizer.token(mask)} in the place of a word")
     return ids

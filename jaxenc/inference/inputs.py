@@ -145,7 +145,7 @@ def _framed(model: ModelConfig, pad: int, framed: Sequence[tuple[list[int], list
     segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
     tokens, types = np.full(segments.shape, pad, np.int32), np.zeros(segments.shape, np.int32)
     tokens[segments > 0], types[segments > 0] = ([item for row in framed for item in row[part]] for part in (0, 1))
-    return _rows(model, tokens, segments, types)
+    return _rows(model, tokens, segments, model.row_types(types))
 
 
 def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: np.ndarray) -> Batch:

@@ -14,6 +14,7 @@ from jaxenc.inference.network import objective_of
 from jaxenc.progress import Bars
 from jaxenc.storage import is_url
 from jaxenc.tasks import TASKS, recipe
+from jaxenc.tasks.framing import as_tuned
 from jaxenc.tasks.kept import kept, step_of
 from jaxenc.tasks.task import Task
 from jaxenc.training.run import of_checkpoint
@@ -53,5 +54,8 @@ def _loaded(where: pathlib.Path, heads: Mapping[str, Head], models: Models, task
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
         raise UserError(f"its tokenizer has {sizes}", where, "use the model's own tokenizer")
+    tune = recipe.of_checkpoint(where, tasks)
+    if tokenizer is not None:
+        tokenizer = as_tuned(tokenizer, config.model, where) if tune else tokenizer.framed_as(config.model.row_frame)
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
-    return Model(config, restore.restore_params(where, shapes), tokenizer, heads, recipe.of_checkpoint(where, tasks))
+    return Model(config, restore.restore_params(where, shapes), tokenizer, heads, tune)

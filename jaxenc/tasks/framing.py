@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+import sys
 from collections.abc import Sequence
 
 import numpy as np
 
 from jaxenc.data import characters
 from jaxenc.data.batch import CHARACTERS, Batch
+from jaxenc.data.frames import CLS_FIRST, CLS_LAST
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
@@ -116,12 +118,12 @@ class Framing:
                 ids = [index] if index >= 0 else example[-1 - index][: kept[row, -1 - index]]
                 if index < 0:
                     starts[row, -1 - index] = at
-                tokens[row, at : at + len(ids)], types[row, at : at + len(ids)] = ids, min(kind, max(self.model.types - 1, 0))
+                tokens[row, at : at + len(ids)], types[row, at : at + len(ids)] = ids, kind
                 at += len(ids)
         places = np.arange(self.length)
         segments = ((places >= begin[:, None]) & (places < (begin + used)[:, None])).astype(np.int32)
         positions = (segments * (places - begin[:, None])).astype(np.int32)
-        rows = {"tokens": tokens, "types": types, "segments": segments, "positions": positions}
+        rows = {"tokens": tokens, "types": self.model.row_types(types), "segments": segments, "positions": positions}
         if self.spells:
             rows[CHARACTERS] = self._characters(examples, tokens, segments, starts, kept)
         return Framed(rows, starts, kept.astype(np.int32), (kept < lengths).any(axis=1))
@@ -155,7 +157,19 @@ class Framing:
 
     def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
         """(id, type) of each special piece, in order, and (-1, type), (-2, type) for the texts."""
-        return self.tokenizer.frame(texts, self.model.frame_pieces)
+        return self.tokenizer.frame(texts, self.model.frame.pieces)
+
+
+def as_tuned(tokenizer: Tokenizer, model: ModelConfig, where: object) -> Tokenizer:
+    """The tokenizer of a fine-tuned model, with the frame of its family or, where it was fine-tuned before tokenizers followed the family,
+    the one that it learned from, with the types that it had then. A line on stderr names such a model. where: its checkpoint."""
+    own, last = model.row_frame, tokenizer.ends_in_cls
+    framed = tokenizer.framed_as(own)
+    if framed.ends_in_cls == last:
+        return framed
+    place, other = ("last", "first") if last else ("first", "last")
+    print(f"warning: {where}: fine-tuned with CLS {place}, and {model.kind} has it {other}: fine-tune it again", file=sys.stderr)
+    return tokenizer.framed_as((CLS_LAST if last else CLS_FIRST).within(max(model.types, 1)))
 
 
 def _longest_first(sizes: Sequence[int], room: int) -> list[int]:

@@ -22,7 +22,7 @@ from jaxenc.files import sha256, user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
 from jaxenc.tasks import published, recipe, rows
-from jaxenc.tasks.framing import CHARACTERS, Framing
+from jaxenc.tasks.framing import CHARACTERS, Framing, as_tuned
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
@@ -148,10 +148,12 @@ class Tuning:
         return {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary), START: start}
 
     def _files(self) -> dict[str, bytes]:
-        """What every checkpoint records about the task and its data."""
+        """What every checkpoint records about the task and its data. The files of the tokenizer are copied, unless it was given a frame."""
         folder = self.start / TOKENIZER
         with user_errors(folder, "convert the model again"):
-            tokenizer = {f"{TOKENIZER}/{file.name}": file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+            copied = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+        files = self.tokenizer.files if self.tokenizer.reframed else copied
+        tokenizer = {f"{TOKENIZER}/{name}": content for name, content in files.items()}
         return {MANIFEST: json.dumps(self.facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
 
 
@@ -163,7 +165,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     """
     start = restore.find(init_from, tune.checkpoint.verify, "--init-from")
     base = of_checkpoint(start)
-    tokenizer = _tokenizer(start)
+    tokenizer = _tokenizer(start).framed_as(base.model.row_frame)
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
@@ -182,7 +184,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
 def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
     """A fine-tuned checkpoint with the examples of its dev set only, to evaluate it. run: the checkpoint's, on the devices of this machine.
     Raises UserError as `open_task`."""
-    tokenizer = _tokenizer(step_dir)
+    tokenizer = as_tuned(_tokenizer(step_dir), run.model, step_dir)
     examples = tune.task.examples(tune.data, "dev")
     splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
     return Tuning(tune, run, step_dir, tokenizer, splits, Programs())
@@ -209,4 +211,4 @@ def _in_saved_order(task: Task, base: Run) -> Task:
 
 def is_left(task: Task, run: Run) -> bool:
     """Whether the rows of a task are padded on the left for the model of a run."""
-    return task.pads_left and run.model.pads_left
+    return task.pads_left and run.model.frame.left

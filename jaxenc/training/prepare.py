@@ -34,7 +34,7 @@ from jaxenc.training.run import Run, to_json
 from jaxenc.training.run import check as check_run
 from jaxenc.training.state import parameters, without
 
-CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
+CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", mixture.TOKENIZER
 
 
 def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Job:
@@ -56,7 +56,7 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     mesh = meshes.make(run.mesh)
     chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
     teacher = teachers.of_run(run, workdir, models)
-    files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **mixture.checkpoint_files(run.data)}
+    files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **mixture.checkpoint_files(run.data, run.model.row_frame)}
     files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
     evaluates = any(manifest.splits["held_out"].tokens > 0 for manifest in manifests)
     return Job(run, vocabulary, mesh, batches, evaluates, workdir, files, heads, models, chosen, teacher)

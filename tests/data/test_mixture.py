@@ -11,6 +11,7 @@ import pytest
 
 from jaxenc.data import mixture as folders
 from jaxenc.data.build import build
+from jaxenc.data.frames import CLS_FIRST
 from jaxenc.data.pipeline import Order, Pass, open_batches
 from jaxenc.data.random import feistel
 from jaxenc.data.sources import DataConfig, open_source
@@ -162,12 +163,13 @@ def test_rows_of_folders_are_those_of_each_folder(parts, rows):
 
 def test_the_checkpoint_keeps_the_facts_of_every_part(parts):
     config = DataConfig(mixture=parts)
-    files = folders.checkpoint_files(config)
+    files = folders.checkpoint_files(config, CLS_FIRST)
     facts = json.loads(files["manifest.json"])
     wanted = folders.manifests(config)
     assert [part["fingerprint"] for part in facts["parts"]] == [one.fingerprint for one in wanted]
     assert facts["tokenizer"]["fingerprint"] == wanted[0].tokenizer.fingerprint and any(name.startswith("tokenizer/") for name in files)
-    change = lambda **given: json.loads(folders.checkpoint_files(dataclasses.replace(config, **given))["manifest.json"])["fingerprint"]
+    of = lambda **given: folders.checkpoint_files(dataclasses.replace(config, **given), CLS_FIRST)
+    change = lambda **given: json.loads(of(**given)["manifest.json"])["fingerprint"]
     prints = [
         facts["fingerprint"],
         change(exponent=0.7),

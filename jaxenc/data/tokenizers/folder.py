@@ -6,7 +6,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jaxenc.data.tokenizers import agreement, bpe, bpe_rules, merges, reach, vocab_txt, word_bpe, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import (
+    agreement,
+    bpe,
+    bpe_rules,
+    framed,
+    merges,
+    reach,
+    vocab_txt,
+    word_bpe,
+    word_list,
+    wordpiece,
+    wordpiece_rules,
+)
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.published import auto, build, classes, sections, settings
 from jaxenc.data.tokenizers.sentencepiece import model_file, model_folder, unigram
@@ -30,8 +42,21 @@ def load(directory: str | Path) -> Tokenizer:
     Unsupported for other kinds.
     """
     folder = Path(directory)
+    if (mark := framed.read(folder / SETTINGS)) is None:
+        return _load(folder, None)
+    path, tool = folder / framed.JSON, _load(folder, mark)
+    if not tool.vocabulary.frames:
+        raise UserError(f"its entry {framed.FRAME} frames texts, and no pieces are named for CLS and SEP", folder / SETTINGS, AGAIN)
+    tool = tool.in_frame(mark.frame)
+    # A frame that was changed after jaxenc wrote it is followed to the letter.
+    changed = path.is_file() and sections.frame(read_json(path, AGAIN)) != sections.frame(json.loads(tool.definition or "{}"))
+    return _load(folder, None) if changed else tool
+
+
+def _load(folder: Path, mark: framed.Mark | None) -> Tokenizer:
+    """mark: of a folder whose tokenizer.json has another frame than the vocabulary came with, which is read in its place."""
     if (path := folder / "tokenizer.json").is_file() and not model_folder.is_source(folder):
-        return _opened(path)
+        return _opened(path, {"post_processor": mark.own} if mark else {})
     if (path := folder / "vocab.txt").is_file():
         return word_list.from_vocab(path) if word_list.is_list(path) else _of_lines(path)
     if (path := folder / "vocab.json").is_file():
@@ -44,9 +69,10 @@ def load(directory: str | Path) -> Tokenizer:
     raise UserError(f"no {names} here", folder, f"`jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 
-def _opened(path: Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
-    data = read_json(path, AGAIN)
+def _opened(path: Path, replaced: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a tokenizer.json, with sections read in place of its own. Raises UserError where the original format's files
+    next to it disagree."""
+    data = {**read_json(path, AGAIN), **replaced}
     found = auto.opened(path, data, classes.chosen(path.parent))
     tool = _of(path, data, found, _own)
     agreement.check(path, json.loads(found.tool.to_str()), tool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from jaxenc.data import characters, sentences
+from jaxenc.data.frames import FIRST, Frame
+from jaxenc.data.tokenizers import framed as framing
 from jaxenc.data.tokenizers import separate as separation
 from jaxenc.data.tokenizers.engine import Engine
+from jaxenc.data.tokenizers.framed import SETTINGS
 from jaxenc.data.tokenizers.word_cache import Encoded, WordCache
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 
-SETTINGS, SPECIALS_MAP = "tokenizer_config.json", "special_tokens_map.json"
+SPECIALS_MAP = "special_tokens_map.json"
 
 
 class Tokenizer:
@@ -45,7 +49,8 @@ class Tokenizer:
         flat: Callable[[Sequence[str]], Encoded] | None = None,
         only_here: str = "",
     ):
-        """files: {name: content} of what `save` writes, tokenizer.json included.
+        """files: {name: content} of what `save` writes, tokenizer.json included. The attribute `reframed` says whether texts are framed in
+        another way than the vocabulary came with; see `framed_as`.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
         spelled: how it writes a piece that a person names. readable: how a person reads a piece.
@@ -63,7 +68,12 @@ class Tokenizer:
         self._added = {index: piece.content for index, piece in framed.get_added_tokens_decoder().items()}
         self._cache = WordCache(self.encode_words, separation.never if flat else separation.alone(separate, literal), by_word)
         self._flat = flat or self._cache.encode
-        self.vocabulary, self.only_here = vocabulary, only_here
+        self.vocabulary, self.only_here, self.reframed = vocabulary, only_here, False
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """{name: content} of what `save` writes."""
+        return {name: content if isinstance(content, bytes) else content.encode() for name, content in self._files.items()}
 
     @property
     def definition(self) -> str:
@@ -153,7 +163,7 @@ class Tokenizer:
         return [self.vocabulary.cls] * self.vocabulary.frames + self.encode([text])[0]
 
     def encode_framed(self, text: str) -> tuple[list[int], list[int]]:
-        """The ids of `encode_prompt` and the type of each: 0, but 2 for a CLS at the end."""
+        """The ids of `encode_prompt` and the type of each."""
         _check_characters(text)
         encoding = self._framed.encode(text)
         return encoding.ids, encoding.type_ids
@@ -169,7 +179,9 @@ class Tokenizer:
         if self._words:
             known = [self._literal.token_to_id(self.written(word)) for word in words]
             ids = [self.vocabulary.unk if index is None else index for index in known]
-            return [self.vocabulary.cls, *ids, self.vocabulary.sep], [0] * (len(ids) + 2), [-1, *range(len(ids)), -1]
+            bare = framing.Pieces(ids, [0] * len(ids), [*range(len(ids))], [(0, 0)] * len(ids), [0] * len(ids))
+            found = framing.framed(self.frame(1), [bare])
+            return found.ids, found.type_ids, [-1 if number is None else number for number in found.word_ids]
         there = [word if word.strip() else "" for word in words]
         text = " ".join(filter(None, there))
         _check_characters(text)
@@ -192,14 +204,15 @@ class Tokenizer:
         otherwise: for a vocabulary without special pieces around texts, its pieces before, between and after them, such as GPT's `_start_`,
         `_delimiter_` and `_classify_`. Raises UserError for a vocabulary that lacks them.
         """
+        template = self._template(texts)
+        return template if any(index >= 0 for index, _ in template) else self._framed_by(texts, otherwise)
+
+    def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
         samples = [self._literal.encode(text, add_special_tokens=False) for text in ("a", "b")[:texts]]
         numbers = [len(sample.ids) for sample in samples]
         found = self._framed.post_process(*samples)
-        special = list(zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True))
-        if all(mask == 0 for *_, mask in special):
-            return self._framed_by(texts, otherwise)
         out, text, left = [], 0, 0
-        for index, kind, mask in special:
+        for index, kind, mask in zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True):
             if mask:
                 out.append((index, kind))
             elif left == 0:
@@ -208,6 +221,36 @@ class Tokenizer:
             else:
                 left -= 1
         return tuple(out)
+
+    @property
+    def ends_in_cls(self) -> bool:
+        """Whether CLS is after a text; also False for a vocabulary that puts no CLS around texts."""
+        ids = [index for index, _ in self._template(1)]
+        return self.vocabulary.cls in ids and FIRST in ids and ids.index(self.vocabulary.cls) > ids.index(FIRST)
+
+    def framed_as(self, frame: Frame) -> Tokenizer:
+        """This tokenizer, if it puts its special pieces around texts as a family does, else a copy that frames texts by `frame`, in its
+        files too. Ids, fingerprint and the way to add pieces are the same.
+
+        They agree if CLS is on the same side of a text and no token type is above those of `frame` (`ModelConfig.row_frame`): RoBERTa's
+        `<s> A </s></s> B </s>` agrees with BERT's frame. A vocabulary that puts no CLS and SEP around texts agrees with any.
+        """
+        own = {kind for texts in (1, 2) for _, kind in self._template(texts)}
+        unframed = not self.vocabulary.frames or self.vocabulary.cls not in dict(self._template(1))
+        if unframed or (self.ends_in_cls == frame.ends_in_cls and max(own) < frame.types):
+            return self
+        return self.in_frame(frame)
+
+    def in_frame(self, frame: Frame) -> Tokenizer:
+        """A copy of this tokenizer, whose vocabulary has CLS and SEP, that frames texts by `frame`; see framed.py."""
+        out, pieces = copy.copy(self), [(self.token(index), index) for index in (self.vocabulary.cls, self.vocabulary.sep)]
+        out._framed = framing.Reframed(self._framed, frame, self.vocabulary)
+        out._files = framing.files(self._files, frame, *pieces)
+        out._extend = lambda more: self._extend(more).in_frame(frame)
+        out.reframed = True
+        if not self.definition:
+            out.only_here = self.only_here or "its files cannot hold the model's frame of a text: AutoTokenizer puts other pieces around it"
+        return out
 
     def _framed_by(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
         if not pieces:
@@ -261,18 +304,20 @@ class Tokenizer:
             given.add(self._spelled(piece))
         return self._extend(pieces)
 
-    def save(self, directory: str | Path, longest: int = 0) -> None:
+    def save(self, directory: str | Path, longest: int = 0, typed: bool = True) -> None:
         """Writes the files that `load` and transformers' AutoTokenizer open. Raises UserError when the disk refuses.
 
-        longest: tokens that the model takes, to which transformers cuts texts when it is asked to; 0 where that is not known.
+        longest: tokens that the model takes, to which transformers cuts texts when it is asked to; 0 where that is not known. typed: False
+        for a model without token types: transformers then gives it none.
         """
+        changed = ({"model_max_length": longest} if longest else {}) | ({} if typed else framing.untyped(self._files[SETTINGS]))
         folder = Path(directory)
         with user_errors(folder, "choose a folder that can be written"):
             folder.mkdir(parents=True, exist_ok=True)
-            for name, content in self._files.items():
-                if longest and name == SETTINGS:
-                    content = json.dumps(json.loads(content) | {"model_max_length": longest}, indent=2) + "\n"
-                write_bytes(folder / name, content if isinstance(content, bytes) else content.encode())
+            for name, content in self.files.items():
+                if changed and name == SETTINGS:
+                    content = (json.dumps(json.loads(content) | changed, indent=2) + "\n").encode()
+                write_bytes(folder / name, content)
 
 
 def _check_characters(text: str) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from jaxenc.config import at_least
+from jaxenc.data.frames import Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.bert.vocabulary import published_bert, published_roberta
 from jaxenc.families.stacked import StackedConfig
@@ -70,6 +71,11 @@ class BertConfig(StackedConfig):
             return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
         real = tokens != self.first_position - 1
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
+
+    @property
+    def row_frame(self) -> Frame:
+        """As the contract says; without types too, since transformers gives such a model one type (`bert/transformers.py`)."""
+        return self.frame.within(max(self.types, 1))
 
     def head_dropout(self, head: str) -> float:
         """As the contract says; RoBERTa's classification head has dropout before its first dense layer, our pooler, too (fairseq

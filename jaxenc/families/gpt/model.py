@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
+from jaxenc.data.frames import Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families.gpt.vocabulary import published_gpt
@@ -27,7 +28,7 @@ class GptConfig(StackedConfig):
 
     kind: ClassVar[str] = "gpt"
     types: ClassVar[int] = 0
-    frame_pieces: ClassVar[tuple[str, ...]] = ("_start_", "_delimiter_", "_classify_")  # openai/finetune-transformer-lm train.py
+    frame: ClassVar[Frame] = Frame(pieces=("_start_", "_delimiter_", "_classify_"))  # openai/finetune-transformer-lm train.py
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", *ON_TEXTS)
     pools: ClassVar[str] = "last_token"

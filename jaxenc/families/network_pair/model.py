@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from jaxenc.config import flatten, kinds, to_dict
+from jaxenc.data.frames import Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -111,6 +112,11 @@ class NetworkPairConfig(ModelConfig):
     def head_names(self) -> tuple[str, ...]:
         """As the contract says, of the discriminator."""
         return self.discriminator.head_names
+
+    @property
+    def frame(self) -> Frame:
+        """As the contract says, of the discriminator."""
+        return self.discriminator.frame
 
     @property
     def context_first(self) -> bool:

@@ -11,6 +11,7 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.config import at_least
+from jaxenc.data.frames import CLS_LAST, Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -52,7 +53,7 @@ class XlnetConfig(EncoderConfig):
     types: ClassVar[int] = 5
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     relative: ClassVar[bool] = True
-    pads_left: ClassVar[bool] = True  # zihangdai/xlnet classifier_utils.py
+    frame: ClassVar[Frame] = CLS_LAST
     context_first: ClassVar[bool] = True  # zihangdai/xlnet run_squad.py
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED, "beam_spans")
     pools: ClassVar[str] = "summary"

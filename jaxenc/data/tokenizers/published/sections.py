@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jaxenc.data.tokenizers import framed
 from jaxenc.data.tokenizers.bpe import BYTES
 
 
@@ -28,6 +29,11 @@ def rules(data: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def frame(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The section of `rules` that frames texts."""
+    return _template(_bare(data.get("post_processor")))
+
+
 def _template(frame: dict[str, Any] | None) -> dict[str, Any] | None:
     """A post-processor as a TemplateProcessing, None for one that adds nothing."""
     if frame is None or frame.get("type") == "ByteLevel":  # changes offsets alone
@@ -35,20 +41,12 @@ def _template(frame: dict[str, Any] | None) -> dict[str, Any] | None:
     if frame.get("type") in ("RobertaProcessing", "BertProcessing"):
         second = int(frame["type"] == "BertProcessing")
         (sep, last), (cls, first) = frame["sep"], frame["cls"]
-        middle = [] if second else [_special(sep, 0)]
-        single = [_special(cls, 0), _text("A", 0), _special(sep, 0)]
-        pair = [*single, *middle, _text("B", second), _special(sep, second)]
+        middle = [] if second else [framed.special(sep, 0)]
+        single = [framed.special(cls, 0), framed.text("A", 0), framed.special(sep, 0)]
+        pair = [*single, *middle, framed.text("B", second), framed.special(sep, second)]
         pieces = {piece: {"id": piece, "ids": [index], "tokens": [piece]} for piece, index in ((cls, first), (sep, last))}
         return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": pieces}
-    return None if frame.get("single") == [_text("A", 0)] else frame
-
-
-def _special(piece: str, kind: int) -> dict[str, Any]:
-    return {"SpecialToken": {"id": piece, "type_id": kind}}
-
-
-def _text(name: str, kind: int) -> dict[str, Any]:
-    return {"Sequence": {"id": name, "type_id": kind}}
+    return None if frame.get("single") == [framed.text("A", 0)] else frame
 
 
 def _bare(value: Any) -> Any:

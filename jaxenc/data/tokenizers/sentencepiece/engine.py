@@ -13,23 +13,14 @@ import numpy as np
 import sentencepiece
 from tokenizers import AddedToken
 
+from jaxenc.data.frames import FIRST, SECOND
+from jaxenc.data.tokenizers.framed import Pieces, framed
 from jaxenc.data.tokenizers.sentencepiece.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.sentencepiece.rules import Before
 from jaxenc.data.tokenizers.word_cache import Encoded
 
 EDGES = (MARK, " ")  # how pieces write a blank: as it is where escape_whitespaces is off
-
-
-@dataclasses.dataclass(frozen=True)
-class Encoding:
-    """See engine.py."""
-
-    ids: list[int]
-    type_ids: list[int]
-    word_ids: list[int]
-    offsets: list[tuple[int, int]]
-    special_tokens_mask: list[int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,23 +52,23 @@ class Literal:
         self._starts = np.array([piece.startswith(EDGES) and not suffix for piece in pieces])
         self._ends = np.array([piece.endswith(EDGES) and suffix for piece in pieces])
 
-    def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
+    def encode(self, text: str, add_special_tokens: bool = False) -> Pieces:
         """The ids of a text and their offsets; nothing is ever added."""
         written = self._before.write(text)
         found = self._model.encode(written, out_type="offset_mapping", num_threads=1)
         ids, places = list(found["ids"]), self._before.places(text, written)
         offsets = [_trimmed(text, *places(start, end)) for start, end in found["offsets"]]
         numbers = (np.cumsum(self._first(np.array(ids, np.int64))) - 1).tolist()
-        return Encoding(ids, [0] * len(ids), numbers, offsets, [0] * len(ids))
+        return Pieces(ids, [0] * len(ids), numbers, offsets, [0] * len(ids))
 
-    def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Encoding]:
+    def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Pieces]:
         """`encode` of each text."""
         return [self.encode(text) for text in texts]
 
-    def encode_batch_fast(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Encoding]:
+    def encode_batch_fast(self, texts: Sequence[str], add_special_tokens: bool = False) -> list[Pieces]:
         """As `encode_batch`, with the ids alone."""
         found = self._model.encode([*map(self._before.write, texts)], out_type=int, num_threads=1)
-        return [Encoding(ids, [], [], [], []) for ids in found]
+        return [Pieces(ids, [], [], [], []) for ids in found]
 
     def encode_flat(self, texts: Sequence[str]) -> Encoded:
         """The ids of all texts in flat arrays. Whole texts are encoded, without a cache of words: the library adds up scores in float32
@@ -123,9 +114,10 @@ class Framed:
         self.normalizer, self.pre_tokenizer = literal.normalizer, literal.pre_tokenizer
         self._literal, self._special = literal, re.compile(f"({'|'.join(alternatives)})")
         self._apart = {literal.ids[piece] for piece in specials}
-        self._frames = [[self._part(part) for part in frame.split()] for frame in (framing.single, framing.pair)]
+        ids = {"cls": literal.ids[framing.cls], "sep": literal.ids[framing.sep], "A": FIRST, "B": SECOND}
+        self._templates = [[(ids[name], kind) for name, kind in framing.frame.parts(texts)] for texts in (1, 2)]
 
-    def encode(self, text: str, add_special_tokens: bool = True) -> Encoding:
+    def encode(self, text: str, add_special_tokens: bool = True) -> Pieces:
         """The ids of a prompt, framed, and their types; no offsets and no words."""
         ids: list[int] = []
         for number, part in enumerate(self._special.split(text)):
@@ -133,26 +125,18 @@ class Framed:
                 ids.append(self._literal.ids[part.lstrip() if part not in self._literal.ids else part])
             elif part:
                 ids += self._literal.encode_batch_fast([part])[0].ids
-        bare = Encoding(ids, [0] * len(ids), [0] * len(ids), [(0, 0)] * len(ids), [0] * len(ids))
+        bare = Pieces(ids, [0] * len(ids), [0] * len(ids), [(0, 0)] * len(ids), [0] * len(ids))
         return self.post_process(bare) if add_special_tokens else bare
 
-    def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
+    def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = True) -> list[Pieces]:
         """`encode` of each text."""
         return [self.encode(text, add_special_tokens) for text in texts]
 
     encode_batch_fast = encode_batch
 
-    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
+    def post_process(self, encoding: Pieces, pair: Pieces | None = None) -> Pieces:
         """The encoding of a text, or of two, with the special pieces around them."""
-        out, texts = Encoding([], [], [], [], []), {"$A": encoding, "$B": pair}
-        for part, kind in self._frames[pair is not None]:
-            if isinstance(part, int):
-                added = Encoding([part], [kind], [None], [(0, 0)], [1])
-            else:
-                held = texts[part]
-                added = dataclasses.replace(held, type_ids=[kind] * len(held.ids) if kind else held.type_ids)
-            out = Encoding(*(getattr(out, one.name) + getattr(added, one.name) for one in dataclasses.fields(Encoding)))
-        return out
+        return framed(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """Special and unknown pieces by their names, and between them what the library decodes; the blank that starts a word stays."""
@@ -177,13 +161,6 @@ class Framed:
     def token_to_id(self, piece: str) -> int | None:
         """The id of a piece, None for what is none."""
         return self._literal.ids.get(piece)
-
-    def _part(self, part: str) -> tuple[int | str, int]:
-        """(id, type) of `piece` or `piece:type`; for a text, $A or $B, that in place of the id."""
-        if part in self._literal.ids:
-            return self._literal.ids[part], 0
-        piece, _, kind = part.rpartition(":") if ":" in part else (part, "", "0")
-        return piece if piece in ("$A", "$B") else self._literal.ids[piece], int(kind)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxenc.data.frames import CLS_FIRST, CLS_LAST, Frame
 from jaxenc.data.tokenizers.published import classes, settings
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
@@ -18,7 +19,7 @@ ENDS = ("<eop>", "<eod>")  # XLNet's ends of paragraphs and documents
 
 @dataclasses.dataclass(frozen=True)
 class Framing:
-    """What a family calls its specials, and how it frames a text and a pair (`piece:type`)."""
+    """What a family calls its special pieces, and how it frames texts with them."""
 
     name: str
     unk: str
@@ -26,18 +27,27 @@ class Framing:
     cls: str
     sep: str
     mask: str
-    single: str
-    pair: str
+    frame: Frame
 
     @property
     def specials(self) -> tuple[str, ...]:
         """The five pieces."""
         return self.unk, self.pad, self.cls, self.sep, self.mask
 
+    @property
+    def single(self) -> str:
+        """The frame of a text, as the `tokenizers` library takes it."""
+        return self.frame.written(1, self.cls, self.sep)
+
+    @property
+    def pair(self) -> str:
+        """The frame of two texts."""
+        return self.frame.written(2, self.cls, self.sep)
+
 
 FRAMINGS = (
-    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
-    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", CLS_LAST),
+    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", CLS_FIRST),
 )
 
 
@@ -79,8 +89,7 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
         raise Unsupported(f"no piece is known to be its {', '.join(missing)} (it lacks {lacks} of {_nearest(known).name})", path, fix)
     if named["unk"] != unk:
         raise UserError(f"unk_token is {named['unk']!r}, and the model's unknown piece is {unk!r}", path, f"write {unk!r} in {SETTINGS}")
-    cls, sep = named["cls"], named["sep"]
-    return Framing("", **named, single=f"{cls} $A {sep}", pair=f"{cls} $A {sep} $B:1 {sep}:1")
+    return Framing("", **named, frame=CLS_FIRST)
 
 
 def _nearest(known: Collection[str]) -> Framing:

@@ -6,7 +6,6 @@ with `normalize` belongs to a vocabulary that `jaxenc tokenizer` made: unigram.p
 """
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import sentencepiece as library
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.framed import SAME, checksum
 from jaxenc.data.tokenizers.sentencepiece import export, framings, model_file, unigram
 from jaxenc.data.tokenizers.sentencepiece.engine import Framed, Literal
 from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
@@ -28,7 +28,6 @@ from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
 
 NAMES = (model_file.NAME, "sentencepiece.bpe.model", "tokenizer.model")
-SAME = "tokenizer_json_sha256"  # in a tokenizer_config.json: of the tokenizer.json that says what the .model beside it says
 BLANKS = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 # {word in a message of the library: the field of the model that it is about}
 FIELDS = {"Self-test": "self_test_data", "byte": "pieces.type, trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
@@ -101,11 +100,7 @@ def is_source(folder: Path) -> bool:
     if not settings.is_file() or find(folder) is None:
         return False
     with user_errors(written, AGAIN):
-        return read_json(settings, AGAIN).get(SAME) == _checksum(written.read_bytes())
-
-
-def _checksum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+        return read_json(settings, AGAIN).get(SAME) == checksum(written.read_bytes())
 
 
 def from_model(path: str | Path) -> Tokenizer:
@@ -176,7 +171,7 @@ def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
     if not source.beyond:
         return {"type": "unigram", "pieces": source.scored, "hidden": sorted(reserved), **source.rules.facts}
     rules = {"lowercase": source.lowercase, "strip_accents": source.strip_accents, "roles": source.framing.specials}
-    return {"type": "sentencepiece", "model": _checksum(source.content), **rules}
+    return {"type": "sentencepiece", "model": checksum(source.content), **rules}
 
 
 def _files(source: Source) -> Mapping[str, str | bytes]:
@@ -186,7 +181,7 @@ def _files(source: Source) -> Mapping[str, str | bytes]:
         return {model_file.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
     facts = dataclasses.replace(source.model.facts, pieces=source.scored)
     files = unigram.files(source.path, facts, source.rules)
-    settings = json.loads(files[SETTINGS]) | {SAME: _checksum(files["tokenizer.json"].encode())}
+    settings = json.loads(files[SETTINGS]) | {SAME: checksum(files["tokenizer.json"])}
     return {**files, model_file.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 
