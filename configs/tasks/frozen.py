@@ -23,7 +23,9 @@ TASKS = {"words": Tag(scheme="none"), "entities": Tag(), "texts": Classify()}
 
 def get_config(task: str = "words") -> ConfigDict:
     if task not in TASKS:
-        raise UserError(f"{task} is no task of this recipe", "--config tasks/frozen", f"name tasks/frozen:{', tasks/frozen:'.join(TASKS)}")
+        raise UserError(
+            f"{task} is not a task of this recipe", "--config tasks/frozen", f"name tasks/frozen:{', tasks/frozen:'.join(TASKS)}"
+        )
     run = FineTune(
         task=TASKS[task],
         frozen=FrozenConfig(reader="bilstm", penalty=0.001, dropout=0.5),

@@ -22,7 +22,7 @@ VERSIONS = {"1.1": ("1.1", "squad"), "2": ("2.0", "squad2")}
 
 def get_config(argument: str = "1.1") -> ConfigDict:
     if argument not in VERSIONS:
-        raise UserError(f"{argument} is no version of SQuAD", "--config tasks/squad", "name tasks/squad or tasks/squad:2")
+        raise UserError(f"{argument} is not a version of SQuAD", "--config tasks/squad", "name tasks/squad or tasks/squad:2")
     version, published = VERSIONS[argument]
     files = FilesConfig(train=f"train-v{version}.json", dev=f"dev-v{version}.json")
     return recipe(FineTune(task=SpanQa(impossible=argument == "2"), data=files, published=published))

@@ -21,5 +21,5 @@ SCHEMES = {"entities": "bio", "words": "none"}
 
 def get_config(argument: str = "entities") -> ConfigDict:
     if argument not in SCHEMES:
-        raise UserError(f"{argument} is no kind of tags", "--config tasks/tag", "name tasks/tag:entities or tasks/tag:words")
+        raise UserError(f"{argument} is not a kind of tags", "--config tasks/tag", "name tasks/tag:entities or tasks/tag:words")
     return recipe(FineTune(task=Tag(scheme=SCHEMES[argument]), published="text"))

@@ -55,7 +55,7 @@ def train_tokenizer(
     if type not in TYPES:
         raise UserError("no such type", f"--type {type}", f"use {', '.join(TYPES)}")
     if type != "characters" and pretokenized:
-        raise UserError("cuts words itself", f"--type {type}", "use --type characters with --pretokenized, or leave that out")
+        raise UserError("splits words itself", f"--type {type}", "use --type characters with --pretokenized, or leave that out")
     if isinstance(inputs, str):
         raise UserError("takes a list of inputs", f"--input {inputs}", "give [name] for a single one")
     out = Path(out)
