@@ -5,7 +5,7 @@ family. `tasks/frozen:words` gives tags of single words, `tasks/frozen:entities`
         --init-from MODEL --workdir RUNS
 
 Dropout of 0.5 on the features is that of allennlp modules/elmo.py, the penalty of 0.001 on the mix that of section 3.4, and 200 cells are
-those of its tagger of named entities (appendix A), which has two such layers and a CRF, which is not here. Adam at 1e-3.
+those of its tagger of named entities (appendix A), which has two such layers and a CRF; the CRF is not implemented here. Adam at 1e-3.
 """
 
 from jaxenc.configs import recipe
