@@ -9,6 +9,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_static_path = ["static"]
+html_show_copyright = False
 html_css_files = ["style.css"]
 # A heading is a target: [rows](building_data.md#rows).
 myst_heading_anchors = 3

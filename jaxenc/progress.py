@@ -138,7 +138,7 @@ class Terminal(Console):
 
 
 def _started(frame: object) -> Live | None:
-    """A running display on stderr, None where that is no terminal, or has a display already."""
+    """A running display on stderr, None where that is not a terminal, or has a display already."""
     stream = sys.stderr
     if isinstance(stream, FileProxy) or stream is None or not stream.isatty() or threading.current_thread() is not threading.main_thread():
         return None

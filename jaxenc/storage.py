@@ -51,7 +51,7 @@ def must_be_local(path: str | Path, option: str) -> None:
     option: the option that gives `path`, for messages.
     """
     if is_url(path) or re.match(r"[A-Za-z][A-Za-z0-9+-]+:/", str(path)):
-        raise UserError("a URL, and this takes a path of this machine", f"{option} {path}", f"choose another {option}")
+        raise UserError("a URL, and only a local path works here", f"{option} {path}", f"choose another {option}")
 
 
 def user_cache(environment: Mapping[str, str]) -> Path:

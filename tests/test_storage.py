@@ -78,7 +78,7 @@ def test_a_download_that_fails_leaves_nothing(place: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ["gs://bucket/run", Path("gs://bucket/run"), Path("s3://b")])
 def test_what_takes_a_folder_refuses_a_url_and_what_pathlib_makes_of_it(path: str | Path) -> None:
-    with pytest.raises(UserError, match="a URL, and this takes a path of this machine; choose another --out"):
+    with pytest.raises(UserError, match="a URL, and only a local path works here; choose another --out"):
         storage.must_be_local(path, "--out")
 
 

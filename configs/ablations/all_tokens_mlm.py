@@ -2,9 +2,9 @@
 
     jaxenc pretrain --config ablations/all_tokens_mlm --config.data.path=DATA --workdir RUN
 
-ELECTRA-small otherwise: it shows how near a softmax over all tokens comes to the discriminator. The softmax of every token adds a third
-to the FLOPs of a step, and its backward pass computes it again.
-The paper's average on GLUE's dev sets, of the base size (table 5): 84.3 with it; ELECTRA has 85.0 and Replace MLM 82.4. Not yet run here.
+ELECTRA-small otherwise: it shows how close a softmax over the vocabulary for every token comes to the discriminator. These softmaxes add a
+third to the FLOPs of a step, and the backward pass recomputes them. The paper's average on GLUE's dev sets, of the base size (table 5):
+84.3 with it; ELECTRA has 85.0 and Replace MLM 82.4. Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config ablations/electra_15 --config.data.path=DATA --workdir RUN
 
-ELECTRA-small otherwise: beside electra/small it shows what a loss on every token is worth. A place that was drawn twice counts once.
-The paper's average on GLUE's dev sets, of the base size (table 5): 82.4 with it, 85.0 without. Not yet run here.
+ELECTRA-small otherwise: compared with electra/small it shows what a loss on every token is worth. A position that was drawn twice counts
+once. The paper's average on GLUE's dev sets, of the base size (table 5): 82.4 with it, 85.0 without. Not yet run here.
 """
 
 import dataclasses

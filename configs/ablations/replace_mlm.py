@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config ablations/replace_mlm --config.data.path=DATA --workdir RUN
 
-ELECTRA-small otherwise: it shows how much is lost because no text that a model is used on has a [MASK].
-The paper's average on GLUE's dev sets, of the base size (table 5): 82.4 with it; ELECTRA has 85.0 and BERT 82.2. Not yet run here.
+ELECTRA-small otherwise: it shows how much BERT loses because [MASK] occurs in pretraining only. The paper's average on GLUE's dev sets, of
+the base size (table 5): 82.4 with it; ELECTRA has 85.0 and BERT 82.2. Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -2,9 +2,9 @@
 
     jaxenc pretrain --config ablations/roberta_static --config.data.path=DATA --workdir RUN
 
-The other arm, new masks at every step, is the same command with `--config.train.dupe_factor=0`. A RoBERTa of 4 layers, 512 wide,
-for a corpus of 100 MB or so. The paper's runs have 40 epochs, so each mask is seen four times, and find dynamic masks as good as static
-ones or slightly better. In ten epochs or fewer no mask comes back, and the arms do not differ. Not yet run here.
+For the comparison, new masks at every step, run the same command with `--config.train.dupe_factor=0`. A RoBERTa of 4 layers, 512 wide, for
+a corpus of 100 MB or so. The paper's runs have 40 epochs, so each mask is seen four times; dynamic masks were as good as static ones or
+slightly better. In ten epochs or fewer no mask repeats, and the two runs are equivalent. Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -3,10 +3,10 @@
     jaxenc pretrain --config ablations/two_stage_discriminator --config.data.path=DATA --workdir RUN \\
         --init-from GENERATOR --init-map discriminator=generator --init-map generator/embeddings=embeddings
 
-GENERATOR is the --workdir of a run of ablations/two_stage_generator, whose two networks are of one size as they are here. The generator
-keeps its weights and its own tables; the discriminator starts from the same and trains on its samples, alone in the loss. A frozen
-network has no backward pass. Without such a start the discriminator sometimes learns nothing beyond the majority class, says the paper.
-Not yet run here.
+GENERATOR is the --workdir of a run of ablations/two_stage_generator, whose two networks are of one size as they are here. The generator is
+frozen and has its own tables; the discriminator starts from the same weights and is trained on its samples, with its own loss alone. A
+frozen network has no backward pass. According to the paper, without such a start the discriminator sometimes learns nothing beyond the
+majority class. Not yet run here.
 """
 
 import dataclasses

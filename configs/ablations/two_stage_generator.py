@@ -2,9 +2,9 @@
 
     jaxenc pretrain --config ablations/two_stage_generator --config.data.path=DATA --workdir RUN
 
-The second is ablations/two_stage_discriminator. ELECTRA-small with a generator of the discriminator's size; the paper trains both for the
-same number of steps, here half of electra/small's each. Masks as published but drawn without replacement. The paper finds two stages worse
-than joint training after fine-tuning. Not yet run here.
+The second is ablations/two_stage_discriminator. ELECTRA-small with a generator of the discriminator's size. The paper trains both stages
+for the same number of steps; here each has half the steps of electra/small. Masks as published but drawn without replacement. The paper
+finds two stages worse than joint training after fine-tuning. Not yet run here.
 """
 
 import dataclasses

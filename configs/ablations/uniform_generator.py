@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config ablations/uniform_generator --config.data.path=DATA --workdir RUN
 
-ELECTRA-small otherwise, with `uniform_generator` of google-research/electra:configure_pretraining.py; 13,549,057 parameters, all of them to
-keep. Such tokens are easier to tell than a generator's: expect a higher `rtd_auc` than electra/small's. Not yet run here.
+ELECTRA-small otherwise, with `uniform_generator` of google-research/electra:configure_pretraining.py; 13,549,057 parameters, all of them
+the discriminator's. Such tokens are easier to detect than a generator's: expect a higher `rtd_auc` than electra/small's. Not yet run here.
 """
 
 import dataclasses

@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config bert/base --config.data.path=DATA --workdir RUN
 
-Published on 4 Cloud TPUs (16 chips) in four days; GLUE test average 79.6 (paper, table 1). Not yet run here to the end.
-On a GPU its attention, with dropout 0.1 as published, is one kernel (`train.attention=pallas`, which `auto` chooses).
+Published on 4 Cloud TPUs (16 chips) in four days; GLUE test average 79.6 (paper, table 1). Not yet run here to the end. On a GPU its
+attention, with dropout 0.1 as published, is one fused kernel (`train.attention=pallas`, which `auto` chooses).
 """
 
 from jaxenc.configs import recipe

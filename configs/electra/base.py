@@ -1,4 +1,4 @@
-"""ELECTRA-base (Clark et al. 2020): 12 layers, 768 wide, a generator 256 wide; 119,386,427 parameters in pretraining, 109,483,009 to keep.
+"""ELECTRA-base (Clark et al. 2020): 12 layers, 768 wide, a generator 256 wide; 119,386,427 parameters, 109,483,009 in the discriminator.
 
     jaxenc pretrain --config electra/base --config.data.path=DATA --workdir RUN
 

@@ -1,5 +1,5 @@
-"""ELECTRA-large (Clark et al. 2020): 24 layers, 1024 wide, a generator 256 wide; 354,655,291 parameters in pretraining,
-335,142,913 to keep.
+"""ELECTRA-large (Clark et al. 2020): 24 layers, 1024 wide, a generator 256 wide; 354,655,291 parameters,
+335,142,913 in the discriminator.
 
     jaxenc pretrain --config electra/large --config.data.path=DATA --workdir RUN
 

@@ -1,4 +1,4 @@
-"""ELECTRA-small (Clark et al. 2020): 12 layers, 256 wide, a generator 64 wide; 14,196,219 parameters in pretraining, 13,549,057 to keep.
+"""ELECTRA-small (Clark et al. 2020): 12 layers, 256 wide, a generator 64 wide; 14,196,219 parameters, 13,549,057 in the discriminator.
 
     jaxenc pretrain --config electra/small --config.data.path=DATA --workdir RUN
 

@@ -4,9 +4,9 @@
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config elmo/small_quick --config.data.path=DATA --workdir RUN
 
-Adagrad's rate falls with all the gradients before; at a constant 0.2 it takes the published ten epochs of 0.8 billion words. Adam with
-a linear decay is what the other quick recipes have. Five minutes on one H200; held-out perplexity 57.6 forward and 58.1 backward on
-153 MB of English (docs/benchmarks.md).
+Adagrad's effective rate falls with every gradient; with its constant 0.2, training takes the published ten epochs of 0.8 billion words.
+Adam with a linear decay is what the other quick recipes use. Five minutes on one H200; held-out perplexity 57.6 forward and 58.1 backward
+on 153 MB of English (docs/benchmarks.md).
 """
 
 import dataclasses

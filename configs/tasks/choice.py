@@ -3,8 +3,8 @@
     jaxenc finetune --config tasks/choice:swag --config.data.path=SWAG --init-from MODEL --workdir RUNS
 
 The name after the colon is swag, race or commonsense_qa. data.path is a folder with the files as they are distributed, or a Hugging Face
-dataset on disk. The hyper-parameters are those that the family of the model publishes for SWAG and RACE, for CommonsenseQA those that it
-publishes for GLUE (`jaxenc/tasks/published.py`).
+dataset on disk. The hyper-parameters are those that the authors of the model's family published for SWAG and RACE, and for CommonsenseQA
+those for GLUE (`jaxenc/tasks/published.py`).
 """
 
 from jaxenc.configs import recipe

@@ -5,7 +5,7 @@ family. `tasks/frozen:words` gives tags of single words, `tasks/frozen:entities`
         --init-from MODEL --workdir RUNS
 
 Dropout of 0.5 on the features is that of allennlp modules/elmo.py, the penalty of 0.001 on the mix that of section 3.4, and 200 cells are
-those of its tagger of named entities (appendix A), which has two such layers and a CRF, which is not here. Adam at 1e-3.
+those of its tagger of named entities (appendix A), which has two such layers and a CRF; the CRF is not implemented here. Adam at 1e-3.
 """
 
 from jaxenc.configs import recipe
@@ -23,7 +23,9 @@ TASKS = {"words": Tag(scheme="none"), "entities": Tag(), "texts": Classify()}
 
 def get_config(task: str = "words") -> ConfigDict:
     if task not in TASKS:
-        raise UserError(f"{task} is no task of this recipe", "--config tasks/frozen", f"name tasks/frozen:{', tasks/frozen:'.join(TASKS)}")
+        raise UserError(
+            f"{task} is not a task of this recipe", "--config tasks/frozen", f"name tasks/frozen:{', tasks/frozen:'.join(TASKS)}"
+        )
     run = FineTune(
         task=TASKS[task],
         frozen=FrozenConfig(reader="bilstm", penalty=0.001, dropout=0.5),

@@ -1,9 +1,9 @@
-"""Which package a paragraph of a docstring was written for: four classes, for a model of `jaxenc demo`.
+"""Which package a paragraph of a docstring comes from: four classes, for a model of `jaxenc demo`.
 
     jaxenc demo --finetune
 
-The paragraphs are those of this machine (`jaxenc/tasks/packages.py`). The numbers suit a model 128 wide: BERT's rates leave so small a
-model where it started.
+The paragraphs are collected from the Python of this machine (`jaxenc/tasks/packages.py`). The settings suit a model of width 128: with
+BERT's learning rates so small a model hardly changes.
 """
 
 from jaxenc.configs import recipe

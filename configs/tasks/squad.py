@@ -5,7 +5,7 @@
 
 data.path is a folder with train-v1.1.json and dev-v1.1.json, of 2.0 train-v2.0.json and dev-v2.0.json; data.train and data.dev name other
 files. With --config.data.test=dev-v1.1.json too, submission/ has the files that SQuAD's own scripts take. questions.jsonl has a `question`
-and a `context` a line. The hyper-parameters are those that the family of the model publishes (`jaxenc/tasks/published.py`).
+and a `context` a line. The hyper-parameters are those that the authors of the model's family published (`jaxenc/tasks/published.py`).
 """
 
 from jaxenc.configs import recipe
@@ -22,7 +22,7 @@ VERSIONS = {"1.1": ("1.1", "squad"), "2": ("2.0", "squad2")}
 
 def get_config(argument: str = "1.1") -> ConfigDict:
     if argument not in VERSIONS:
-        raise UserError(f"{argument} is no version of SQuAD", "--config tasks/squad", "name tasks/squad or tasks/squad:2")
+        raise UserError(f"{argument} is not a version of SQuAD", "--config tasks/squad", "name tasks/squad or tasks/squad:2")
     version, published = VERSIONS[argument]
     files = FilesConfig(train=f"train-v{version}.json", dev=f"dev-v{version}.json")
     return recipe(FineTune(task=SpanQa(impossible=argument == "2"), data=files, published=published))

@@ -4,9 +4,10 @@
     jaxenc finetune --config tasks/tag:words --config.data.train=en-train.conllu.gz --config.data.dev=en-dev.conllu \\
         --init-from MODEL --workdir RUNS
 
-A file of columns has a word and its tag a line and a blank line after each sentence (CoNLL, CoNLL-U); records have a list of words and a
-list of tags. Entities are scored by the F1 of whole entities, words by the share of right tags. The hyper-parameters are those that the
-family of the model publishes for GLUE (`jaxenc/tasks/published.py`): Devlin et al. 2018, section 5.3, give none of their own for NER.
+A file of columns has one word and its tag per line and a blank line after each sentence (CoNLL, CoNLL-U); records have a list of words and
+a list of tags. Entities are scored by the F1 of whole entities, words by the share of right tags. The hyper-parameters are those that the
+authors of the model's family published for GLUE (`jaxenc/tasks/published.py`): Devlin et al. 2018, section 5.3, give none of their own for
+NER.
 """
 
 from jaxenc.configs import recipe
@@ -21,5 +22,5 @@ SCHEMES = {"entities": "bio", "words": "none"}
 
 def get_config(argument: str = "entities") -> ConfigDict:
     if argument not in SCHEMES:
-        raise UserError(f"{argument} is no kind of tags", "--config tasks/tag", "name tasks/tag:entities or tasks/tag:words")
+        raise UserError(f"{argument} is not a kind of tags", "--config tasks/tag", "name tasks/tag:entities or tasks/tag:words")
     return recipe(FineTune(task=Tag(scheme=SCHEMES[argument]), published="text"))

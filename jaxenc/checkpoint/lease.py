@@ -84,7 +84,7 @@ class Lease:
                 raise taken
 
     def _read(self) -> dict[str, Any]:
-        """The lease, {} where there is none, or none that can be read: a file system that is no object store may show half of one."""
+        """The lease, {} where there is none, or none that can be read: a file system that is not an object store may show half of one."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return json_object(self._folder.read(NAME))
         return {}

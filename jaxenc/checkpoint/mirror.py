@@ -207,7 +207,7 @@ def _probe(folder: Folder) -> None:
     name = ".probe"
     folder.write(name, b"jaxenc")
     if folder.read(name) != b"jaxenc":
-        raise UserError("it does not give back what was written", folder.url, "choose another --workdir")
+        raise UserError("what was written there reads back differently", folder.url, "choose another --workdir")
     folder.remove([name])
 
 
@@ -216,7 +216,7 @@ def _must_hold_a_run(folder: Folder) -> None:
     names = {name for name in folder.names() if not name.startswith(".")}
     if names - BEGUN and (CHECKSUMS in names or not _has_config(folder)):
         shown = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        raise UserError(f"exists already, a folder with {shown}, and is no run directory", folder.url, "choose another --workdir")
+        raise UserError(f"exists already, a folder with {shown}, and is not a run directory", folder.url, "choose another --workdir")
 
 
 def _has_config(folder: Folder) -> bool:

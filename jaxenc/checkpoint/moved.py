@@ -9,7 +9,7 @@ Moved = tuple[tuple[str, str], ...]
 
 
 def parse(items: Sequence[str]) -> Moved:
-    """The pairs of `NEW=OLD` items. Raises UserError for one that is no such pair and for a NEW that comes twice."""
+    """The pairs of `NEW=OLD` items. Raises UserError for one that is not such a pair and for a NEW that comes twice."""
     pairs = []
     for item in items:
         new, equals, old = (part.strip("/") for part in item.partition("="))

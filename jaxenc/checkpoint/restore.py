@@ -118,7 +118,7 @@ def find(path: str | Path, check: bool, what: str) -> Path:
 
 
 def of_others(path: Path) -> str:
-    """What `jaxenc convert --from` is given for `path` where that is no run of ours but what it reads, '' where it is not.
+    """What `jaxenc convert --from` is given for `path` where that is not one of our runs but what it reads, '' where it is not.
 
     That is a folder that transformers wrote, one with the options and weights of AllenNLP, and what is written as its argument already,
     such as hf:DIR.

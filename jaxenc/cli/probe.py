@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     # A probe reads no fine-tuning hyper-parameters, and some families have none published.
     tune = finetune.resolve(args.config, args.model, "--model", [*args.overrides, "--config.published="], finetune.columns(args))
     table = probe(args.model, tune, args.workdir, settings)
-    print(f"{table.units['train']:,} units to train on, {table.units['dev']:,} to score, {settings.seeds} seeds")
+    print(f"{table.units['train']:,} units to train on, {table.units['dev']:,} to score, {settings.seeds} seed{'s' * (settings.seeds > 1)}")
     print(*lines(table), sep="\n")
     return 0
 

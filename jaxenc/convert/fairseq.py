@@ -51,7 +51,7 @@ def _file(place: Path) -> Path:
     if found:
         raise UserError(f"holds {', '.join(path.name for path in found[:3])}", place, f"name one of them, such as fairseq:{found[0]}")
     places.check(place, "fairseq")
-    raise UserError("no checkpoint of fairseq, a file that ends in .pt", place, "name the folder that holds it")
+    raise UserError("holds no fairseq checkpoint, a file that ends in .pt", place, "name the folder that holds it")
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
@@ -61,7 +61,7 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     files = Path(choice).expanduser() if choice else folder
     if (files / ENCODER).is_file() and (files / MERGES).is_file():
         if not (folder / DICT).is_file():
-            raise UserError(f"no {DICT}, which says the ids of the pieces", folder, f"copy it there; {assemble.WITHOUT}")
+            raise UserError(f"no {DICT}, which gives the ids of the pieces", folder, f"copy it there; {assemble.WITHOUT}")
         return _of_dict(folder / DICT, files)
     found = assemble.open_tokenizer(folder, choice)
     if found is None and (folder / DICT).is_file():
@@ -91,6 +91,6 @@ def _pieces(path: Path, pieces: Mapping[int, str], encoder: Path) -> list[str]:
         word = line.partition(" ")[0]
         piece = pieces.get(int(word)) if word.isdecimal() else word
         if not word or piece is None:
-            raise UserError(f"{word!r} is no id of {encoder}", f"{path}:{number}", assemble.WITHOUT)
+            raise UserError(f"{word!r} is not an id in {encoder}", f"{path}:{number}", assemble.WITHOUT)
         out.append(piece)
     return out

@@ -48,10 +48,9 @@ def build(
     the work is cut by the size of the text. Processes are spawned, unless the text is a single group, so a script must call this under
     its __main__ guard.
 
-    The folder appears complete or not at all. One that holds the same request already is kept. Until then what is finished is kept beside
-    it, and the same call goes on from there: see data/unfinished.py.
-    Raises UserError for input that cannot be read or changes meanwhile, no text, no permission, a full disk, and an `out` that holds
-    something else.
+    The folder appears complete or not at all, and one that already holds the same request is kept. Until it appears, finished parts are
+    kept next to it, and the same call continues from there: see data/unfinished.py. Raises UserError for input that cannot be read or
+    changes while it is read, no text, no permission, a full disk, and an `out` that holds something else.
     """
     if not 0 <= held_out < 1:
         raise UserError("not a share", f"--held-out {held_out}", "use 0 or more and less than 1")

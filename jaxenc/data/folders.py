@@ -56,7 +56,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
     must_be_local(workdir, option)
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
-            raise UserError(f"exists already, {described(workdir)}, and is no run directory", workdir, f"choose another {option}")
+            raise UserError(f"exists already, {described(workdir)}, and is not a run directory", workdir, f"choose another {option}")
         _check_above(workdir, option)
 
 

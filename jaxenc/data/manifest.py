@@ -174,7 +174,7 @@ def _check(manifest: Manifest) -> None:
     if manifest.dtype not in DTYPES:
         raise ValueError(f"the dtype {manifest.dtype!r}, which is none of {', '.join(DTYPES)}")
     if outside := [name for name in files if not inside(name)]:
-        raise ValueError(f"{outside[0]!r} is no file of the folder")
+        raise ValueError(f"{outside[0]!r} is not a file of the folder")
     needed, optional = (tokenizer.pad, tokenizer.unk, *tokenizer.reserved), (tokenizer.cls, tokenizer.sep)
     if any(not least <= index < tokenizer.ids for least, indices in ((0, needed), (-1, optional)) for index in indices):
         raise ValueError(f"a special id outside the vocabulary of {tokenizer.ids}")

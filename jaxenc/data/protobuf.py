@@ -25,7 +25,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 def pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """(field, value) of a message in its order: whole numbers, or bytes for a text or a message; four or eight bytes are a number.
 
-    Raises ValueError or IndexError for what is no message.
+    Raises ValueError or IndexError for what is not a message.
     """
     at = 0
     while at < len(message):

@@ -10,7 +10,7 @@ class Vocabulary:
     """Facts of a tokenizer, as a data manifest and a checkpoint store them.
 
     size: the number of ids a model predicts, before any padding of the table. pad, unk, cls, sep, mask: their ids; cls, sep and mask are -1
-    where the vocabulary has none. cls opens a row and sep ends it, as CLS and SEP elsewhere. reserved: ids that are no text, sorted: the
+    where the vocabulary has none. cls opens a row and sep ends it, as CLS and SEP elsewhere. reserved: ids that are not text, sorted: the
     specials and unused slots, which a clean random replacement never draws. fingerprint: the tokenizer's, '' when no tokenizer is named.
     eod: the id that ends a document, -1 where the vocabulary has none. words: of a vocabulary of words, how many ids a text may hold: those
     from `size` on are read and predicted as `unk`; 0 where these are the same `size` ids.

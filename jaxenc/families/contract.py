@@ -199,7 +199,7 @@ class EncoderConfig(ModelConfig):
         """Raises UserError when one of `heads` is a built-in head that the family does not have."""
         for name in heads:
             if name in BUILT_IN and name not in self.head_names:
-                raise UserError(f"{name} is no head for model.kind {self.kind}", fix=f"use {', '.join(self.head_names)}")
+                raise UserError(f"{name} is not a head of model.kind {self.kind}", fix=f"use {', '.join(self.head_names)}")
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":

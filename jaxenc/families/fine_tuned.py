@@ -82,7 +82,7 @@ def described(structure: Structure) -> dict[str, Any]:
 
 def rates(config: Mapping[str, Any], fields: Mapping[str, Collection[str]], structure: Structure, where: Path) -> dict[str, float]:
     """{head: dropout rate on its input} of the heads for which a config.json says another rate than the family has. fields: {their field:
-    heads that it is for}. Raises UserError for a value that is no rate."""
+    heads that it is for}. Raises UserError for a value that is not a rate."""
     found: dict[str, float] = {}
     for field, heads in fields.items():
         value = config.get(field)

@@ -58,13 +58,13 @@ def _sound(path: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"no sound HDF5 file ({why})", path, AGAIN) from error
+        raise UserError(f"not a valid HDF5 file ({why})", path, AGAIN) from error
 
 
 def _datasets(h5py: ModuleType, group: Any, path: Path, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
     """(name, dataset) of everything in `group`. A soft or external link could name any file of this machine, so none is followed."""
     if depth > DEEPEST:
-        raise UserError(f"{prefix} is {depth} groups deep, or within itself", path, AGAIN)
+        raise UserError(f"{prefix} is {depth} groups deep, or contains itself", path, AGAIN)
     for key in group:
         name = prefix + key
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):

@@ -76,7 +76,7 @@ def _globals(file: Any) -> Iterator[str]:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """`value` with the attributes of objects as dicts, and without what is no text, number, list or dict; None in its place.
+    """`value` with the attributes of objects as dicts, and without what is not text, number, list or dict; None in its place.
 
     The values of omegaconf's configs are objects that hold the value under `_val` or their items under `_content`.
     """

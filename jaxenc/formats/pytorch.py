@@ -90,7 +90,7 @@ class _File:
         if not weights and outer:
             return (outer, *self._entry(found[outer]))
         if not known or (len(known) > 1 and known[0] not in WRAPPERS):
-            holds = f"of which {' and '.join(map(str, weights))} hold tensors" if weights else f"and {wrong} is no plain tensor"
+            holds = f"of which {' and '.join(map(str, weights))} hold tensors" if weights else f"and {wrong} is not a plain tensor"
             what = f"holds {len(found)} entries, {holds}"
             raise UserError(what, self._path, SAVE)
         return (known[0],)

@@ -45,7 +45,7 @@ def open_tensors(path: Path) -> dict[str, Tensor]:
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else size
         refuse_pointer(path)
         if length > min(LARGEST_HEADER, size - 8):
-            raise UserError(f"no safetensors file, or truncated: {size} bytes, and a header of {length} is announced", path, AGAIN)
+            raise UserError(f"not a safetensors file, or truncated: {size} bytes, and a header of {length} is announced", path, AGAIN)
         text = file.read(length)
     start, end = 8 + length, 0
     try:

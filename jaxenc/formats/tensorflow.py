@@ -23,7 +23,7 @@ DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 
 
 
 def open_tensors(prefix: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of a checkpoint, sorted by name, without those that are no numbers (texts, resources); reads no values.
+    """{name: Tensor} of a checkpoint, sorted by name, without those that are not numbers (texts, resources); reads no values.
 
     Raises UserError when the index is missing, damaged or of another format, or a tensor is stored in slices; `read` does, naming the
     tensor, when its file is missing or too short, or the checksum differs.
@@ -44,7 +44,7 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         found = (_tensor(prefix, name.decode(), fields(value), header.get(1, 1)) for name, value in whole)
         return {tensor.name: tensor for tensor in found if tensor}
     except (ValueError, IndexError, TypeError) as error:
-        raise UserError(f"not a sound TensorFlow checkpoint ({error})", path, "copy it again") from error
+        raise UserError(f"not a valid TensorFlow checkpoint ({error})", path, "copy it again") from error
 
 
 def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:

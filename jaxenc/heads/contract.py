@@ -208,7 +208,7 @@ def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
     fields = dict(FIELDS)
     for head in heads:
         if not isinstance(head, Head):
-            raise UserError(f"{head!r} is no head", fix="give a jaxenc.heads.Head")
+            raise UserError(f"{head!r} is not a head", fix="give a jaxenc.heads.Head")
         if head.name in by_name or head.name in rng.SITES:
             raise UserError(f"head {head.name}: this name is taken", fix="choose another")
         if head.site in sites:

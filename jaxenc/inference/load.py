@@ -30,13 +30,13 @@ def load(
     tasks: Mapping[str, type[Task]] = TASKS,
 ) -> Model:
     """Loads the model of a run directory (its newest checkpoint that verifies, or `step`), of one checkpoint's folder, or of a folder of
-    `jaxenc finetune`, on one device. path: of that folder, or its URL: what is needed of it is then copied to this machine.
+    `jaxenc finetune`, on one device. path: that folder, or its URL: the files that are needed are then copied to this machine.
 
     heads, models, tasks: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head,
-    `jaxenc.families.with_built_in(CONFIG)` for your own model, `jaxenc.tasks.with_built_in(TASK)` for your own task. seed: of
-    several that were fine-tuned, None for the best one on the dev set; of a seed it is the checkpoint that fine-tuning kept
-    (`tasks.kept.kept`). It works for checkpoints of any mesh. Raises UserError when
-    there is no checkpoint, when it is damaged, and when it names a head, a model or a task that is not among these.
+    `jaxenc.families.with_built_in(CONFIG)` for your own model, `jaxenc.tasks.with_built_in(TASK)` for your own task. seed: which of several
+    fine-tuned seeds, None for the best one on the dev set; its checkpoint is the one that fine-tuning kept (`tasks.kept.kept`). It works
+    for checkpoints of any mesh. Raises UserError when there is no checkpoint, when it is damaged, and when it names a head, a model or a
+    task that is not among these.
     """
     folder: str | pathlib.Path = path if is_url(path) else must_be_named(path, "the model")
     if step is None or seed is not None:

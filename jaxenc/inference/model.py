@@ -77,7 +77,7 @@ class Model(Network):
         return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
 
     def attentions(self, texts: Iterable[str]) -> Attended:
-        """The attention weights of every head of every layer on `texts`, for analysis: what `output_attentions` of transformers gives.
+        """The attention weights of every head of every layer on `texts`, for analysis: as transformers returns with output_attentions=True.
 
         Each text is framed and padded as in `encode`; at padding the weights are 0. They take 4 bytes for each layer, head, query and key
         of a text: 151 MB for 512 tokens in a BERT-base. An XLNet's are of the content stream.
@@ -117,7 +117,7 @@ class Model(Network):
         return [{"answer": answer, **more} if details else answer for answer, more in found]
 
     def predictor(self, truncation: str = "", text: Sequence[str] = ()) -> Predictor:
-        """What answers the model's task.
+        """The object that answers the model's task.
 
         truncation: which text loses tokens where a row has no room, one of `tasks.framing.TRUNCATIONS`, '' for the task's own. text: other
         columns of the texts, () for the task's own. Raises UserError for a pretrained model."""

@@ -29,7 +29,9 @@ def scorer(model: Model) -> Scorer:
     """
     if not isinstance(model.objective, Plm):
         kind = model.config.objective.kind
-        raise UserError(f"its objective is {kind}, which predicts in no order", fix="load a model that was trained with objective.kind plm")
+        raise UserError(
+            f"its objective is {kind}, which does not predict in an order", fix="load a model that was trained with objective.kind plm"
+        )
     tokenizer = inputs.needed(model.config.model, model.tokenizer)
     objective = dataclasses.replace(model.objective, memory=0)
 

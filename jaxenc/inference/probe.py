@@ -118,10 +118,11 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
             scale = probes.scale_of(units.features)
             steps, batch = settings.training(len(units.labels))
             passes = steps * batch / len(units.labels)
-            print(f"probe: training: {settings.seeds} seeds, {steps:,} steps of {batch} units ({passes:,.0f} passes)", file=sys.stderr)
+            seeds = f"{settings.seeds} seed{'s' * (settings.seeds > 1)}"
+            print(f"probe: training: {seeds}, {steps:,} steps of {batch} units ({passes:,.0f} passes)", file=sys.stderr)
             with Bars().shown("probe: training", settings.seeds, "seeds") as bar:
-                seeds = bar.counting(range(settings.seed, settings.seed + settings.seeds))
-                trained = [probes.fit(units, scale, len(number), settings, seed) for seed in seeds]
+                counting = bar.counting(range(settings.seed, settings.seed + settings.seeds))
+                trained = [probes.fit(units, scale, len(number), settings, seed) for seed in counting]
             answers = [probes.predict(layers, params, arrays[1], scale) for params in trained]
         table = _table(task, layers, (steps, batch), trained, [[_score(task, dev, row) for row in one] for one in answers], train, dev)
         record = {"model": str(model), "task": dataclasses.asdict(task), **dataclasses.asdict(settings), **table.to_json()}

@@ -2,7 +2,7 @@
 
 They follow FlashAttention-2 (Dao 2023): a program holds a tile of queries, or of keys, and walks over the tiles of the other side, so the
 scores never reach memory. The backward pass computes scores and dropout again. Every array is read where it lies, [batch, length, heads,
-d]; a length or a d that is no multiple of its tile is masked where it is loaded and stored.
+d]; a length or a d that is not a multiple of its tile is masked where it is loaded and stored.
 """
 
 import dataclasses

@@ -109,7 +109,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.geometric is {self.geometric}", fix=f"it takes {what}")
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(
-                "objective.candidates=all predicts specials, which are no words", fix=f"use text with objective.unit={self.unit}"
+                "objective.candidates=all predicts specials, which are not words", fix=f"use text with objective.unit={self.unit}"
             )
 
     def unused(self, model: ModelConfig) -> dict[str, str]:

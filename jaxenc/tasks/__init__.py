@@ -19,12 +19,12 @@ TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in 
 
 def with_built_in(*own: type[Task]) -> Mapping[str, type[Task]]:
     """{kind: class} of the built-in tasks and `own`, for the argument `tasks` of `load` and `evaluate`. Raises UserError for a class that
-    is no frozen dataclass with a `kind`, and for a kind that is taken."""
+    is not a frozen dataclass with a `kind`, and for a kind that is taken."""
     tasks = dict(TASKS)
     for task in own:
         name = getattr(task, "__name__", repr(task))
         if not (isinstance(task, type) and issubclass(task, Task) and dataclasses.is_dataclass(task) and hasattr(task, "kind")):
-            raise UserError(f"{name} is no task", fix="give a frozen dataclass that subclasses jaxenc.tasks.task.Task and has a `kind`")
+            raise UserError(f"{name} is not a task", fix="give a frozen dataclass that subclasses jaxenc.tasks.task.Task and has a `kind`")
         if task.kind in tasks:
             raise UserError(f"task {name}: the kind {task.kind!r} is taken", fix="give it another `kind`")
         tasks[task.kind] = task

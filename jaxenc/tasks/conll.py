@@ -142,7 +142,7 @@ def _sentences(file: str, lines: list[str], layout: _Layout) -> Iterator[Sentenc
             raise UserError(f"has {_columns(len(parts))} where {layout.columns} are expected", where, "give every word all columns")
         if layout.conllu and not WORD_ID.fullmatch(parts[0]):
             if not OTHER_ID.fullmatch(parts[0]):
-                raise UserError(f"{parts[0]!r} is no id of CoNLL-U", where, "number the words of a sentence 1, 2, 3")
+                raise UserError(f"{parts[0]!r} is not a CoNLL-U id", where, "number the words of a sentence 1, 2, 3")
             first_skipped = first_skipped or number
             continue
         word, tag = parts[layout.word], parts[layout.tag]

@@ -198,7 +198,7 @@ def _of_table(
 
 
 def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:
-    """({column: its index in a row}, whether the columns are numbered and the first row is no header)."""
+    """({column: its index in a row}, whether the columns are numbered and the first row is not a header)."""
     # A number is never a column name: in a file without a header it may well occur in the first row.
     named = {column: [one for one in column.split(OR) if one in header and not one.isdecimal()] for column in (*required, *optional)}
     numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}

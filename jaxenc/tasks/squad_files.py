@@ -128,5 +128,5 @@ def _is(value: Any, kind: type[T], where: str, name: str) -> T:
     if type(value) is not kind:
         raise UserError(f"{name} is not {KINDS[kind]}", where, FORMAT)
     if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise UserError(f"{name} holds half of a surrogate pair, which is no character", where, "write the character in UTF-8")
+        raise UserError(f"{name} holds half of a surrogate pair, which is not a character", where, "write the character in UTF-8")
     return value

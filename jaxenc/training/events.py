@@ -61,10 +61,10 @@ def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
         for phase in row["phases"] if row["event"] == "start" else ():
             _check(phase, PHASE)
         if row["event"] == "start" and not all(isinstance(word, str) for word in row["command"]):
-            raise ValueError("a word of the command is no text")
+            raise ValueError("a word of the command is not text")
         return row
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise UserError(f"is no event ({error})", f"{path}:{number}", "remove the line") from error
+        raise UserError(f"is not an event ({error})", f"{path}:{number}", "remove the line") from error
 
 
 def _check(row: Mapping[str, Any], kinds: Mapping[str, type]) -> None:

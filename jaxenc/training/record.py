@@ -39,7 +39,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
     last step that metrics.jsonl had, `step` where it has no later one.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
-    Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
+    Raises UserError for a line that is not a row, with its number, and for a disk that refuses; the file then stays as it is.
     """
     reached = step
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
@@ -58,7 +58,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
-    """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
+    """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is not a row."""
     return [_read(path, number, line, _row) for number, line in whole_lines(path, READABLE)]
 
 
@@ -90,7 +90,7 @@ def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes]
     try:
         return reader(line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"is no row of numbers ({error})", f"{path}:{number}", "remove the line") from error
+        raise UserError(f"is not a row of numbers ({error})", f"{path}:{number}", "remove the line") from error
 
 
 def evaluated(workdir: pathlib.Path, step: int) -> bool:

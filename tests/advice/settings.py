@@ -112,7 +112,7 @@ def setting(settings: Settings, error: UserError, value: Any) -> Settings:
 
 
 def listed_ones(match: re.Match[str], error: UserError, settings: Settings) -> list[Settings]:
-    if " is no head for " in error.what:
+    if " is not a head of " in error.what:
         return [{**settings, "objective.heads": (name,), "objective.labels": ("good", "bad")} for name in listed(match[1])]
     return [setting(settings, error, value) for value in listed(match[1])]
 

@@ -153,7 +153,7 @@ def own(kind: str, frozen: bool = True) -> type:
 
 OF_MODELS: Rules = {
     r"^give it another `kind`$|^give the class a `kind`": lambda match, given: [{"model": own("another")}],
-    r"^give a subclass of EncoderConfig or ModelConfig, and no instance of it$": lambda match, given: [{"model": own("another")}],
+    r"^give a subclass of EncoderConfig or ModelConfig, not an instance of it$": lambda match, given: [{"model": own("another")}],
 }
 
 

@@ -146,7 +146,7 @@ def test_another_run_at_the_url_is_refused_by_its_url(begun: str, run: Run) -> N
 
 def test_a_folder_of_something_else_is_refused(root: str, run: Run) -> None:
     storage.folder(root).write("run/photo.png", b"x")
-    with pytest.raises(UserError, match=r"b/run: exists already, a folder with photo\.png, and is no run directory; choose another"):
+    with pytest.raises(UserError, match=r"b/run: exists already, a folder with photo\.png, and is not a run directory; choose another"):
         pretrain(run, f"{root}/run")
     assert storage.folder(root).files() == {"run/photo.png": 1}
 

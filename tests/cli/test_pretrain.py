@@ -257,7 +257,7 @@ def test_a_damaged_line_of_the_metrics_is_named(lonely: tuple[Path, Path], tmp_p
     shutil.copytree(lonely[1], tmp_path / "run")
     with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
         file.write("\0\0\0\n")
-    assert "metrics.jsonl:2: is no row of numbers" in fails("report", "--workdir", tmp_path / "run")
+    assert "metrics.jsonl:2: is not a row of numbers" in fails("report", "--workdir", tmp_path / "run")
 
 
 def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_words_to_predict_and_to_read(text, tmp_path, capsys):
     run("--input", text, "--type", "characters", "--vocab-size", 900, "--lowercase", "--pretokenized", "--out", tmp_path / "blanks")
     assert "fewer words than --vocab-size 900" in capsys.readouterr().err
     assert 2 not in load(tmp_path / "blanks").encode(["A\u030angström here."])[0] and load(tmp_path / "tok").encode(["ångström"]) == [[2]]
-    with pytest.raises(UserError, match="--type bpe: cuts words itself"):
+    with pytest.raises(UserError, match="--type bpe: splits words itself"):
         run("--input", text, "--type", "bpe", "--pretokenized", "--out", tmp_path / "other")
 
 

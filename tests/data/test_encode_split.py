@@ -59,7 +59,7 @@ def test_nothing_is_the_frame_alone(tokenizer: Tokenizer) -> None:
 def test_half_a_character_is_one_line(tokenizer: Tokenizer) -> None:
     for made in (tokenizer, word_lists.train([TEXT], 8)):
         for ask in (made.encode_split, lambda words, made=made: made.split(" ".join(words))):
-            with pytest.raises(UserError, match="is no character"):
+            with pytest.raises(UserError, match="is not a character"):
                 ask(["a", "\ud800"])
 
 

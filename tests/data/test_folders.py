@@ -84,7 +84,7 @@ def test_r33_what_is_no_run_is_named_and_refused(tmp_path: Path, files: dict[str
         lambda: must_hold_only(folder, ("tokenizer", "data", "run"), "--workdir"),
     )
     for check in checks:
-        with pytest.raises(UserError, match=f"{folder}: exists already, {what}(, and is no run directory)?; choose another --workdir$"):
+        with pytest.raises(UserError, match=f"{folder}: exists already, {what}(, and is not a run directory)?; choose another --workdir$"):
             check()
 
 
@@ -98,7 +98,7 @@ def test_r33_a_file_and_a_link_to_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name, what in (("file", "a file"), ("link", "a link to nothing")):
-        with pytest.raises(UserError, match=f"{tmp_path / name}: exists already, {what}, and is no run directory; "):
+        with pytest.raises(UserError, match=f"{tmp_path / name}: exists already, {what}, and is not a run directory; "):
             must_hold_a_run(tmp_path / name, "--workdir")
     with pytest.raises(UserError, match=f"{tmp_path / 'file'}: a file and not a folder"):
         must_hold_a_run(tmp_path / "file" / "run", "--workdir")

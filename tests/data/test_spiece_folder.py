@@ -58,7 +58,10 @@ def test_r12_special_pieces_are_named_beside_the_model(plain: bytes, tmp_path: P
     other = models.folder(tmp_path / "other", plain)
     assert load(other).vocabulary == tool.vocabulary
     for config, said in (
-        ({"mask_token": "<none>"}, "tokenizer_config.json: mask_token is '<none>', which is no piece of the model; name one of its pieces"),
+        (
+            {"mask_token": "<none>"},
+            "tokenizer_config.json: mask_token is '<none>', which is not a piece of the model; name one of its pieces",
+        ),
         ({"mask_token": 7}, "mask_token is 7"),
         ({"tokenizer_class": "XLMRobertaTokenizer"}, "tokenizer_class is 'XLMRobertaTokenizer'; save it again from AutoTokenizer"),
         ({"tokenizer_class": "T5Tokenizer"}, "tokenizer_class is 'T5Tokenizer'; save it again"),

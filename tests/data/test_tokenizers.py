@@ -205,7 +205,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
         ([], "no piece is given"),
         (["new", " "], "' ' is blank"),
         (["new", "new"], "'new' is given twice"),
-        (["a\udcff"], "which is no character; give text in UTF-8"),
+        (["a\udcff"], "which is not a character; give text in UTF-8"),
         (["a"], "'a' is in the vocabulary already"),
         (["[MASK]"], "'[MASK]' is in the vocabulary already"),
         (["New"], "'New' is never found in a text: it is read as 'new'"),
@@ -254,7 +254,7 @@ def test_a_tokenizer_json_of_another_shape_is_one_line(text, tmp_path):
         ' "pre_tokenizer": {"type": "BertPreTokenizer"}}'
     )
     (tmp_path / "tokenizer.json").write_text(known if text == "KNOWN" else text)
-    with pytest.raises(UserError, match=r"tokenizer.json: (model|normalizer)(: damaged \(| is no object)"):
+    with pytest.raises(UserError, match=r"tokenizer.json: (model|normalizer)(: damaged \(| is not an object)"):
         load(tmp_path)
 
 

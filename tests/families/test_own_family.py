@@ -197,11 +197,11 @@ class Undecided(ToyConfig):
 @pytest.mark.parametrize(
     "config, words",
     [
-        ("toy", "'toy' is no class of a model; give a subclass of EncoderConfig"),
-        (TOY, "is no class of a model; .* and no instance of it"),
-        (object, "is no class of a model"),
+        ("toy", "'toy' is not a model class; give a subclass of EncoderConfig"),
+        (TOY, "is not a model class; .* not an instance of it"),
+        (object, "is not a model class"),
         (type("Nameless", (ToyConfig,), {"kind": None}), "model Nameless: its kind is None; give the class a `kind`"),
-        (Undecorated, "model Undecorated: it is no frozen dataclass"),
+        (Undecorated, "model Undecorated: it is not a frozen dataclass"),
         (Abstract, "model Abstract: it has no encoder, published_vocabulary; define"),
         (Undecided, "model Undecided: depth has no default"),
     ],

@@ -323,11 +323,11 @@ def test_refusals_name_the_field(changes: dict, message: str) -> None:
 
 def test_heads_of_other_families_are_refused() -> None:
     with pytest.raises(
-        UserError, match="pooler is no head for model.kind xlnet; use lm, summary, classifier, regressor, multilabel, choice, tags, spans"
+        UserError, match="pooler is not a head of model.kind xlnet; use lm, summary, classifier, regressor, multilabel, choice, tags, spans"
     ):
         tiny.objective(HeadsConfig(("pooler",)), MODEL)
     for other in (tiny.MODEL, tiny.PAIR):
-        with pytest.raises(UserError, match=f"lm is no head for model.kind {other.kind}; use pooler, mlm"):
+        with pytest.raises(UserError, match=f"lm is not a head of model.kind {other.kind}; use pooler, mlm"):
             tiny.objective(HeadsConfig(("lm",)), other)
     with pytest.raises(ValueError, match="a bias is not a boolean mask"):
         Visible.by_bias(np.zeros((1, 1, 2, 2))).pairs(2)

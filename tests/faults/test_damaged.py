@@ -112,7 +112,7 @@ def test_each_is_found_and_an_older_step_taken(
         assert (start.kind, start.step) == ("resume", STEPS - EVERY), name
         assert_set_aside(workdir, name, told, capsys.readouterr().err)
         shutil.rmtree(workdir)
-    told = f"the step before restored in all; {len(DAMAGES) - 1} set aside and told, the left-over temporary folder passed over"
+    told = f"the step before restored in all; {len(DAMAGES) - 1} set aside with a message, the left-over temporary folder skipped"
     row("T7 damaged newest checkpoint", len(DAMAGES), told)
 
 

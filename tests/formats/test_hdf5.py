@@ -90,7 +90,7 @@ def in_itself(file: h5py.File, folder: Path) -> None:
         (soft, "w is a link to elsewhere"),
         (raw_file, "w keeps its values in another file"),
         (virtual, "w keeps its values in another file"),
-        (in_itself, "groups deep, or within itself"),
+        (in_itself, "groups deep, or contains itself"),
     ],
 )
 def test_what_a_file_may_not_do(made, words: str, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_a_file_may_not_do(made, words: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\x89HDF\r\n\x1a\n", b"no such format" * 100])
 def test_files_that_are_none(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.hdf5").write_bytes(content)
-    with pytest.raises(UserError, match="no sound HDF5 file") as error:
+    with pytest.raises(UserError, match="not a valid HDF5 file") as error:
         hdf5.open_tensors(tmp_path / "x.hdf5")
     assert "\n" not in str(error.value)
 
@@ -117,7 +117,7 @@ def test_a_file_that_claims_more_than_it_holds(tmp_path: Path) -> None:
         assert word(was) in content
         content = content.replace(word(was), word(size))
     (tmp_path / "x.hdf5").write_bytes(content)
-    with pytest.raises(UserError, match=r"w \(1099511627776,\) takes 4,398,046,511,104 bytes|no sound HDF5 file"):
+    with pytest.raises(UserError, match=r"w \(1099511627776,\) takes 4,398,046,511,104 bytes|not a valid HDF5 file"):
         hdf5.open_tensors(tmp_path / "x.hdf5")
 
 
@@ -125,7 +125,7 @@ def test_a_truncated_file_and_none_at_all(tmp_path: Path) -> None:
     hdf5.write(tmp_path / "x.hdf5", {"w": np.zeros(4096)})
     content = (tmp_path / "x.hdf5").read_bytes()
     (tmp_path / "x.hdf5").write_bytes(content[:-2048])
-    with pytest.raises(UserError, match="no sound HDF5 file"):
+    with pytest.raises(UserError, match="not a valid HDF5 file"):
         hdf5.open_tensors(tmp_path / "x.hdf5")
     with pytest.raises(UserError, match="no such file"):
         hdf5.open_tensors(tmp_path / "y.hdf5")

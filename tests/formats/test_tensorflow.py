@@ -78,7 +78,7 @@ def test_every_cut_and_every_flipped_byte_of_an_index_is_one_line_or_harmless(tm
             found = tensorflow.open_tensors(tmp_path / "model")
             assert [t.shape for t in found.values()] == [(3, 1), (3, 2)] and len(content) == len(whole)
         except UserError as error:
-            assert "\n" not in str(error) and "not a sound TensorFlow checkpoint" in str(error)
+            assert "\n" not in str(error) and "not a valid TensorFlow checkpoint" in str(error)
 
 
 def test_a_missing_checksum_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

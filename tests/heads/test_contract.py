@@ -119,7 +119,7 @@ def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str)
 
 
 def test_what_is_no_head_is_one_line() -> None:
-    with pytest.raises(UserError, match="'score' is no head; give a jaxenc.heads.Head"):
+    with pytest.raises(UserError, match="'score' is not a head; give a jaxenc.heads.Head"):
         heads.with_built_in("score")
 
 

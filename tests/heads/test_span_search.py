@@ -221,7 +221,7 @@ def test_the_context_is_a_field_with_bounds() -> None:
 
 
 def test_heads_of_one_family_are_refused_by_another() -> None:
-    with pytest.raises(UserError, match="joint_spans is no head for model.kind xlnet"):
+    with pytest.raises(UserError, match="joint_spans is not a head of model.kind xlnet"):
         tiny.objective(HeadsConfig(heads=("joint_spans",)), XLNET)
     with pytest.raises(UserError, match="does not choose between texts"):
         tiny.objective(HeadsConfig(heads=("joint_spans",), choices=2), PAIR)

@@ -171,7 +171,7 @@ def test_a_vocabulary_without_a_frame_starts_with_the_text(published: Tokenizer)
     [
         ({"texts": "the"}, "complete takes a list of texts; give [text] for a single one"),
         ({"texts": ["the", 3]}, "complete takes a list of texts, and one item is a int"),
-        ({"texts": ["the \ud800"]}, "which is no character; give text in UTF-8"),
+        ({"texts": ["the \ud800"]}, "which is not a character; give text in UTF-8"),
         ({"texts": ["the", "fox " * 31]}, "the text that begins with 'fox fox"),
         ({"texts": ["fox " * 31]}, "has 32 tokens and the model takes 32, which leaves none for a continuation; shorten it"),
         ({"texts": ["fox " * 90]}, "has 91 tokens and the model takes 32"),

@@ -352,7 +352,7 @@ def test_texts_are_framed_padded_and_never_cut(model: Model) -> None:
         np.testing.assert_allclose(got.hidden[:, number, : len(row)], alone, rtol=0, atol=1e-5)
     assert model.encode([]).tokens.shape == (0, 0)
     assert np.array_equal(model.encode(text for text in texts).tokens, got.tokens)
-    with pytest.raises(UserError, match=r"'a\\udcffb' holds '\\udcff', which is no character"):
+    with pytest.raises(UserError, match=r"'a\\udcffb' holds '\\udcff', which is not a character"):
         model.encode(["a\udcffb"])
     with pytest.raises(UserError, match=r"texts\[1\] has 22 tokens and the model takes 12"):
         model.encode(["the", "the " * 20, "the " * 15])

@@ -77,7 +77,7 @@ def test_a_sentence_longer_than_the_model_takes_has_a_vector_for_every_word() ->
 @pytest.mark.parametrize(
     "more, words",
     [
-        (["--config", "tasks/frozen:tags"], "tags is no task of this recipe"),
+        (["--config", "tasks/frozen:tags"], "tags is not a task of this recipe"),
         (["--layers", "7"], "layer 7 was requested, but the model has 2 layers"),
         (["--layers", "first"], "--layers first: not a list of layers"),
         (["--config.train.epochs=3"], "a probe does not read this field"),

@@ -13,9 +13,9 @@ def test_attention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = execute("attention.ipynb", tmp_path)
     assert "3 layers of 4 heads; 100 texts" in done.printed
     for name in ("previous", "next"):
-        share = done.number(rf"{name} token +clearest: layer \d, head \d: ([\d.]+) \(asked for 0.5\): visible")
+        share = done.number(rf"{name} token +clearest: layer \d, head \d: ([\d.]+) \(threshold 0.5\): visible")
         assert share >= 0.5, "with equal weights it would be 0.1"
-    assert done.printed.count("asked for") == 5
+    assert done.printed.count("threshold") == 5
     # The word alone says which list it is from, and not whether it is the first or the last of its sentence; a layer says both.
     assert done.number(r"which list: 0 ([\d.]+)") > 0.95
     words, embedding = done.number(r"first or last: .* by the word alone ([\d.]+)"), done.number(r"first or last: 0 ([\d.]+)")

@@ -14,10 +14,10 @@ def test_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for family, loss in (("electra", "mlm_loss"), ("electra", "rtd_loss"), ("xlnet", "plm_loss"), ("elmo", "forward_loss")):
         line = rf"{family}: {loss} ([\d.]+) at the start, {{}} held out at the end"
         assert done.number(line.replace("{}", r"[\d.]+")) > 2 * done.number(line.replace(r"([\d.]+)", r"[\d.]+").replace("{}", r"([\d.]+)"))
-    # The spoiled word stands out in most sentences; by chance it would in one of 13.
+    # The altered word stands out in most sentences; by chance it would in one of 13.
     assert done.number(r"highest probability in (\d+) of") > 0.6 * done.number(r"highest probability in \d+ of (\d+)")
     assert "has not learned enough" not in done.printed
-    # Orders differ, the spoiled sentence costs more, and a prediction that sees more costs less.
+    # Orders differ, the altered sentence costs more, and a prediction that sees more costs less.
     assert done.number(r"orders of one sentence: ([\d.]+)") > 0.02
     assert done.number(r"less probable in (\d+) of 20") >= 18
     assert done.number(r"of the first prediction ([\d.]+)") > 1 + done.number(r"of the last ([\d.]+)")

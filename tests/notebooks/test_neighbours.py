@@ -12,11 +12,11 @@ from tests.notebooks.executed import execute
 def test_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XLA_FLAGS")
     done = execute("neighbours.ipynb", tmp_path)
-    assert done.number(r"The senses of all words separate: in layer \d by ([\d.]+)") >= done.number(r"asked for: ([\d.]+)") == 0.25
+    assert done.number(r"The senses of all words separate: in layer \d by ([\d.]+)") >= done.number(r"threshold: ([\d.]+)") == 0.25
     # Without context they hardly do: the margins of layer 0, and the nearest other occurrence.
     margins = [[float(value) for value in row.split()] for row in re.findall(r"^[012] +((?: *-?\d\.\d\d){3})", done.printed, re.MULTILINE)]
     assert len(margins) == 3 and sum(margins[0]) < 0.5 * sum(max(margins, key=sum))
-    right = [done.number(rf"layer {layer}: the nearest occurrence of the word has its sense in (\d+)%") for layer in range(3)]
+    right = [done.number(rf"layer {layer}: the nearest other occurrence is in the same sense in (\d+)%") for layer in range(3)]
     assert max(right) >= right[0] + 20
     assert "bank: 12 occurrences in 36 sentences" in done.printed
     curves, blocks, maps = range(len(done.pictures))

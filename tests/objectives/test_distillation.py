@@ -198,7 +198,7 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
         (lambda: objective(student=dataclasses.replace(STUDENT, heads=4)), "model.heads is 2 in the teacher and 4 in the student, which"),
         (lambda: objective(teacher=dataclasses.replace(BERT, first_position=2)), "model.first_position is 2 in the teacher and 0 in the"),
         (lambda: layers_that_are_shared(), "it has no encoder/layer_01/attention/key/bias, from which the student's encoder/layer_01/at"),
-        (lambda: objective(teacher=XlnetConfig()), "objective.teacher T: mlm is no head for model.kind xlnet"),
+        (lambda: objective(teacher=XlnetConfig()), "objective.teacher T: mlm is not a head of model.kind xlnet"),
         (lambda: objective(teacher=ElmoConfig()), "objective.teacher T: objective.kind distillation takes an encoder"),
         (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student; give"),
     ],

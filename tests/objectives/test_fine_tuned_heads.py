@@ -176,7 +176,7 @@ def test_a_language_model_is_trained_beside_a_choice() -> None:
             QUIET,
             "the head next_token learns to predict tokens that it then sees; set model.attention to causal",
         ),
-        (HeadsConfig(("first_token", "classifier"), LABELS), QUIET, "first_token is no head for model.kind bert"),
+        (HeadsConfig(("first_token", "classifier"), LABELS), QUIET, "first_token is not a head of model.kind bert"),
         (HeadsConfig(("pooler", "multilabel")), QUIET, "objective.labels is empty; name the classes of multilabel"),
         (HeadsConfig(("regressor",)), QUIET, "objective.heads holds regressor without pooler or summary"),
     ],

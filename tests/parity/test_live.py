@@ -272,5 +272,5 @@ def test_a_bin_without_values_is_one_line(tmp_path: Path) -> None:
     theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
     theirs.config.save_pretrained(tmp_path)
     torch.save({name: value.to("meta") for name, value in theirs.state_dict().items()}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(UserError, match=r"pytorch_model\.bin: .* is no plain tensor"):
+    with pytest.raises(UserError, match=r"pytorch_model\.bin: .* is not a plain tensor"):
         hf.load(tmp_path)

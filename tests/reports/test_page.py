@@ -217,7 +217,7 @@ def test_what_is_damaged_at_a_url_is_named_by_it(tmp_path: Path, monkeypatch: py
     store = fsspec.filesystem("memory")
     store.put(str(make(tmp_path / "run", metrics())), "/damaged/run", recursive=True)
     store.pipe_file("/damaged/run/metrics.jsonl", b"no row\n")
-    with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl:1: is no row"):
+    with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl:1: is not a row"):
         report("memory://damaged/run", with_baselines=False)
     store.rm("/damaged/run/metrics.jsonl")
     with pytest.raises(UserError, match="^memory://damaged/run/metrics.jsonl: no such file"):

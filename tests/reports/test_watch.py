@@ -177,7 +177,7 @@ def test_damaged_numbers_are_one_line(run: Path, capsys: pytest.CaptureFixture) 
     (run / "metrics.jsonl").write_text("[1]\n")
     assert main(["watch", "--workdir", str(run), "--once"]) == 2
     out, err = capsys.readouterr()
-    assert not out and err.startswith(f"jaxenc: {run}/metrics.jsonl:1: is no row of numbers") and err.count("\n") == 1
+    assert not out and err.startswith(f"jaxenc: {run}/metrics.jsonl:1: is not a row of numbers") and err.count("\n") == 1
 
 
 def test_it_waits_for_a_run_and_ends_with_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

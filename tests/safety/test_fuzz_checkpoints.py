@@ -93,7 +93,7 @@ def test_a_kind_that_is_no_name(kind: object) -> None:
 def test_a_log_with_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
     """It is named and stays as it is."""
     (tmp_path / record.METRICS).write_bytes(ROWS + line)
-    with pytest.raises(UserError, match=r"metrics\.jsonl:5: is no row of numbers"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl:5: is not a row of numbers"):
         record.cut(tmp_path, 2)
     assert (tmp_path / record.METRICS).read_bytes() == ROWS + line
 

@@ -107,8 +107,8 @@ def test_grids(data: Path, edits: Edits) -> None:
 @pytest.mark.parametrize(
     "change, words",
     [
-        (lambda facts: facts["files"].update({"../secret": {"size": 3, "sha256": ""}}), "'../secret' is no file of the folder"),
-        (lambda facts: facts["files"].update({"/etc/passwd": {"size": 3, "sha256": ""}}), "'/etc/passwd' is no file of the folder"),
+        (lambda facts: facts["files"].update({"../secret": {"size": 3, "sha256": ""}}), "'../secret' is not a file of the folder"),
+        (lambda facts: facts["files"].update({"/etc/passwd": {"size": 3, "sha256": ""}}), "'/etc/passwd' is not a file of the folder"),
         (lambda facts: facts["splits"]["train"]["shards"][0].update(name="../train-00000"), "train-00000.tokens has another size"),
         (lambda facts: facts["splits"]["train"]["shards"][0].update(sentences=1 << 30), "train-00000.sentences has another size"),
         (lambda facts: facts["splits"]["train"]["shards"][0].update(sentences=1 << 40), "shard.sentences is 1099511627776"),

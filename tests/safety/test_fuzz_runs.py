@@ -136,5 +136,5 @@ def test_numbers_at_their_edges_are_drawn(place: Path) -> None:
 )
 def test_what_is_no_row_is_named(tmp_path: Path, change: dict[str, object]) -> None:
     (tmp_path / record.METRICS).write_bytes(dumped(ROW) + b"\n" + dumped(ROW | change) + b"\n")
-    with pytest.raises(UserError, match=r"metrics\.jsonl:2: is no row of numbers"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl:2: is not a row of numbers"):
         record.read(tmp_path / record.METRICS)

@@ -70,8 +70,8 @@ class Bare(Task):
     "own, message",
     [
         (Taken, "task Taken: the kind 'classify' is taken; give it another `kind`"),
-        (Bare, "Bare is no task; give a frozen dataclass that subclasses jaxenc.tasks.task.Task and has a `kind`"),
-        (Classify(), r"is no task; give a frozen dataclass"),
+        (Bare, "Bare is not a task; give a frozen dataclass that subclasses jaxenc.tasks.task.Task and has a `kind`"),
+        (Classify(), r"is not a task; give a frozen dataclass"),
     ],
 )
 def test_what_is_no_task_of_ones_own(own: type, message: str) -> None:

@@ -68,7 +68,7 @@ def test_recipes_fit_every_family(name, kind):
 
 
 @pytest.mark.parametrize(
-    "name, what", [("squad:3", "3 is no version of SQuAD"), ("choice:copa", "copa is not a known multiple-choice dataset")]
+    "name, what", [("squad:3", "3 is not a version of SQuAD"), ("choice:copa", "copa is not a known multiple-choice dataset")]
 )
 def test_arguments_that_recipes_do_not_know(name, what):
     with pytest.raises(UserError, match=what):

@@ -111,6 +111,6 @@ def test_time_that_training_stands_still_is_not_of_its_steps(tmp_path: Path, mon
 def test_a_line_that_is_no_event_is_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / events.EVENTS
     path.write_text('{"time": 1, "event": "of later versions", "step": 1, "seconds": 0}\n' + line + "\n")
-    with pytest.raises(UserError, match=r"events.jsonl:2: is no event \(.*\); remove the line"):
+    with pytest.raises(UserError, match=r"events.jsonl:2: is not an event \(.*\); remove the line"):
         events.read(path)
     assert events.read(tmp_path / "none") == []

@@ -35,7 +35,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     s3://, hf://, https://, ...), copied first (`remote.staged`); tfds:NAME[/CONFIG][:VERSION][:SPLIT]; or `docstrings`. Pipes are copied
     to the disk first (TMPDIR), since they can be read only once. Files that folders and patterns skip are counted.
 
-    Raises UserError for `names` that are no list of str, a name without a file, an empty file, a folder without text, and what cannot be
+    Raises UserError for `names` that are not a list of str, a name without a file, an empty file, a folder without text, and what cannot be
     read.
     """
     if isinstance(names, str | Path):  # the letters of a path, such as `/`, name folders of their own
@@ -195,7 +195,7 @@ def _is_data(folder: str) -> bool:
 
 
 def _is_made(folder: str) -> bool:
-    """Whether a folder among the text is a tokenizer, data or a run of jaxenc: its files are no text, though some look like it."""
+    """Whether a folder among the text is a tokenizer, data or a run of jaxenc: its files are not text, though some look like it."""
     if _is_data(folder) or folders.is_run(Path(folder)):
         return True
     return os.path.isfile(os.path.join(folder, "tokenizer.json")) and _TOKENIZER.issuperset(os.listdir(folder))

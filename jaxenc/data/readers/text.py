@@ -21,7 +21,7 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     for number, texts, continues in _texts(name, file, counts):
         for at, line in enumerate(texts, number):
             if not line or line.isspace():
-                if held and not continues:  # a blank part of a long line is no blank line
+                if held and not continues:  # a blank part of a long line is not a blank line
                     yield Document(f"{name}:{start}", tuple(held))
                     held = []
                 continue

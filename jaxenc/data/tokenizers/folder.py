@@ -64,7 +64,7 @@ def _load(folder: Path, mark: framed.Mark | None) -> Tokenizer:
     if (path := model_folder.find(folder)) is not None:
         return model_folder.from_model(path)
     if (folder / "tokenizer").is_dir():
-        raise UserError("no tokenizer but a folder that holds one", folder, f"name {folder / 'tokenizer'}")
+        raise UserError("not a tokenizer but a folder that holds one", folder, f"name {folder / 'tokenizer'}")
     names = f"tokenizer.json, vocab.txt, vocab.json or {model_file.NAME}"
     raise UserError(f"no {names} here", folder, f"`jaxenc tokenizer --input FILES --out {folder}` makes one")
 

@@ -46,8 +46,8 @@ def train_tokenizer(
     """Trains a vocabulary on `inputs` (see readers.inputs), saves it in the new folder `out`, and returns it.
 
     vocab_size: pieces, or words to predict, at most. type: one of TYPES. rule: how a text is normalised. reading: how inputs become
-    documents. pretokenized: of `characters`, whether words stand between blanks and a line is a sentence. workers: threads that count
-    words; the result does not depend on it. A script must call this under its __main__ guard, as `training.train_and_save` says.
+    documents. pretokenized: with `characters`, whether words are separated by blanks and each line is a sentence. workers: threads that
+    count words; the result does not depend on it. A script must call this under its __main__ guard, as `training.train_and_save` says.
 
     What was left out, cut or lost, and how the pieces fit the text (fit.py), is printed to stderr. Raises UserError for an unknown type,
     for input that cannot be read, for text that gives no vocabulary, and for a folder that is not new.
@@ -55,7 +55,7 @@ def train_tokenizer(
     if type not in TYPES:
         raise UserError("no such type", f"--type {type}", f"use {', '.join(TYPES)}")
     if type != "characters" and pretokenized:
-        raise UserError("cuts words itself", f"--type {type}", "use --type characters with --pretokenized, or leave that out")
+        raise UserError("splits words itself", f"--type {type}", "use --type characters with --pretokenized, or leave that out")
     if isinstance(inputs, str):
         raise UserError("takes a list of inputs", f"--input {inputs}", "give [name] for a single one")
     out = Path(out)

@@ -325,4 +325,4 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UserError(f"{text!a} holds {text[error.start]!a}, which is no character", fix="give text in UTF-8") from error
+        raise UserError(f"{text!a} holds {text[error.start]!a}, which is not a character", fix="give text in UTF-8") from error

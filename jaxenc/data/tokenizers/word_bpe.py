@@ -194,7 +194,7 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it. A new word is found whole, before other words are cut; a single character also where it ends a
     word. Those of SPECIALS are special, and with all of FRAME texts are framed.
 
-    Raises UserError for what is no word as texts are read, and for a word that is a piece inside of words.
+    Raises UserError for what is not a word as texts are read, and for a word that is a piece inside of words.
     """
     normalizer, splitter = facts.rules.normalizer, facts.rules.splitter
     vocab, added, old = dict(facts.vocab), list(facts.added), facts.ids

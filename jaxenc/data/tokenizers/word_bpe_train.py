@@ -16,7 +16,7 @@ def trained(texts: Iterable[str], vocab_size: int, rules: WordPieceRules, specia
 
     The pieces: `specials`; every letter with `end`, as it ends a word; the letters that can stand before another; merges. end: of a piece
     that ends a word. texts: read once, as `alphabet.counted` does; the trainer's memory is that of the different words. A pair of pieces
-    that is seen once is not merged. A line on stderr names the characters that are no letters: the first of `specials` stands for each.
+    that is seen once is not merged. A line on stderr names the characters that are not letters: the first of `specials` stands for each.
     Raises UserError when no text holds a character, or when vocab_size leaves no room beside the specials and the letters.
     """
     with alphabet.counted(texts, rules) as (found, again):

@@ -53,8 +53,8 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     """<S>, </S>, <UNK> and the words of `texts` by falling frequency, equal ones by the word; MOST_WORDS at most.
 
     The first vocab_size of them are predicted; the others are read by their characters and predicted as <UNK>. texts: read once and not
-    kept; memory is that of the different words. A marker that stands in a text is no word. rule: how texts are written before they are cut
-    into words; no character is left out, since words are read by their bytes.
+    kept; memory is that of the different words. A marker in a text is not a word. rule: how texts are written before they are cut into
+    words; no character is left out, since words are read by their bytes.
     Raises UserError when no text holds a word, and for a vocab_size that is too small or too large.
     """
     checks.size(vocab_size, len(SPECIALS), "the specials")

@@ -54,7 +54,7 @@ def join(networks: Mapping[str, Weights]) -> tuple[Weights, str]:
     generator, discriminator = (networks[network] for network in NETWORKS)
     vocabularies = [one.vocabulary for one in (discriminator, generator) if one.vocabulary]
     if len({vocabulary.fingerprint for vocabulary in vocabularies}) > 1:
-        raise UserError("the generator and the discriminator have two tokenizers", fix="name the one of both with --tokenizer DIR")
+        raise UserError("the generator and the discriminator have different tokenizers", fix="name one for both with --tokenizer DIR")
     one, other = (dict(tree.leaves(network.params["embeddings"])) for network in (generator, discriminator))
     same = one.keys() == other.keys() and all(np.array_equal(one[path], other[path]) for path in one)
     model = model_of(generator.structure.model, discriminator.structure.model, "embeddings" if same else "none")

@@ -25,7 +25,7 @@ class Masking:
     `spans.py` makes; () for always one.
     mask_share, random_share: how many of the predicted become [MASK] and a random id; the others stay.
     action: which of the three it is, is drawn for each `token` or once for a `span`.
-    mask_id: the id of [MASK]; never_masked: ids that are no candidates; replacements: the ids a random replacement draws from.
+    mask_id: the id of [MASK]; never_masked: ids that are not candidates; replacements: the ids a random replacement draws from.
     """
 
     rate: float

@@ -16,7 +16,7 @@ from jaxenc.objectives.corrupt.rule import Choice, Draws, Masking, place, scores
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """Where the words of one row are. An edge is the first token of a word, or a token that is no candidate.
+    """Where the words of one row are. An edge is the first token of a word, or a token that is not a candidate.
 
     first: bool [length], the first token of a word of candidates. number: i32 [length], of the edges before this token's own.
     edges: i32 [length + 1], the edges in order, then `length`. floor: i32 [length + 1], the last edge that is not after a place.

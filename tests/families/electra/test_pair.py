@@ -214,7 +214,7 @@ def test_two_tokenizers_are_one_line_and_one_may_be_named(tmp_path: Path) -> Non
     for network, word in (("generator", "a"), ("discriminator", "b")):
         pieces = [*tf1.SPECIALS, word, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS) - 1))]
         (tmp_path / network / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    assert "have two tokenizers; name the one of both with --tokenizer DIR" in refused(hf.load, tmp_path)
+    assert "have different tokenizers; name one for both with --tokenizer DIR" in refused(hf.load, tmp_path)
     found = hf.load(tmp_path, str(tmp_path / "generator")).tokenizer
     assert found.vocabulary == hf.load(tmp_path / "generator").tokenizer.vocabulary
     (tmp_path / "generator" / "vocab.txt").unlink()

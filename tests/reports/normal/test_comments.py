@@ -59,7 +59,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place(tmp_path: Path) -> None:
     path = workdir(tmp_path, 40) / "metrics.jsonl"
     path.write_text("no row\n" + path.read_text())
     (only,) = comments(tmp_path, facts)
-    assert only.level == WARNING and f"not judged: {path}:1: is no row of numbers" in only.what
+    assert only.level == WARNING and f"not judged: {path}:1: is not a row of numbers" in only.what
     workdir(tmp_path, 40)
     (tmp_path / "config.json").unlink()
     (only,) = comments(tmp_path, facts)

@@ -88,7 +88,7 @@ def _check(path: Path, data: Mapping[str, Any]) -> None:
     """Raises UserError for what would make the library read beyond its tables, end the process, or draw ids at random."""
     model = data.get("model")
     if not isinstance(model, dict):
-        raise UserError("model is no object", path, AGAIN)
+        raise UserError("model is not an object", path, AGAIN)
     if model.get("dropout"):
         raise UserError(f"model.dropout is {model['dropout']!r}: ids would be drawn at random", path, "write null")
     with library_errors(f"{path}: normalizer"):

@@ -1,6 +1,6 @@
 """A published tokenizer.json of any kind: the `tokenizers` library holds its rules, and what training needs is derived from them.
 
-Derived are the roles of pieces (pad, unknown, CLS, SEP, mask), the ids that are no text, and a second object that takes text literally:
+Derived are the roles of pieces (pad, unknown, CLS, SEP, mask), the ids that are not text, and a second object that takes text literally:
 there special pieces have names that no text holds, so that no rule of the file gives one of them. Vocabularies of a layout that jaxenc
 makes itself are opened by their own modules; docs/tokenizers.md says what each field does.
 """

@@ -120,7 +120,7 @@ def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
         for item in value if isinstance(value, list) else []:
             _piece(item, name, path)
         if not (name.endswith("_token") or name in (EXTRA, OLD_EXTRA)):
-            raise Unsupported(f"{name} is no special piece", path, "remove the field")
+            raise Unsupported(f"{name} is not a special piece", path, "remove the field")
         if name == EXTRA and isinstance(value, dict):
             out |= value
         elif name == EXTRA:

@@ -11,7 +11,7 @@ PLACE = 0x7FFFFFFF  # of a leaf: where its text begins
 
 
 def check(charsmap: bytes) -> None:
-    """Raises ValueError for a table by which a look-up could leave it: the library that uses it does not look. b'' is no table."""
+    """Raises ValueError for a table by which a look-up could leave it: the library that uses it does not look. b'' is not a table."""
     if not charsmap:
         return
     size = int.from_bytes(charsmap[:4], "little")

@@ -81,7 +81,7 @@ class Literal:
         return Encoded(tokens, lengths, words)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids that are no control pieces, as the library gives it."""
+        """The text of ids that are not control pieces, as the library gives it."""
         return self._model.decode(list(ids))
 
     def open_start(self, index: int) -> bool:

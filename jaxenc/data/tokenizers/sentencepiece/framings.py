@@ -69,7 +69,7 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
     special_tokens_map.json beside it names (`cls_token` and so on; a text is framed as CLS, text, SEP).
 
     pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, and for pieces that the files or a
-    class of transformers add to those of the model; UserError for a role that is no piece.
+    class of transformers add to those of the model; UserError for a role that is not a piece.
     """
     known = set(pieces)
     _check_class(path.parent)
@@ -124,6 +124,6 @@ def _named(path: Path, known: Collection[str]) -> Mapping[str, str]:
         if piece is None:
             continue
         if not isinstance(piece, str) or piece not in known:
-            raise UserError(f"{role}_token is {piece!r}, which is no piece of the model", path, "name one of its pieces")
+            raise UserError(f"{role}_token is {piece!r}, which is not a piece of the model", path, "name one of its pieces")
         out[role] = piece
     return out
