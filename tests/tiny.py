@@ -40,7 +40,6 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import Layout, State, layout, parameters
 from jaxenc.training.step import compile_step, fields
-from tests.selection import FULL
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
 MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)
@@ -59,7 +58,7 @@ PAIR = ElectraConfig(
 )
 LENGTH, ROWS = 48, 32
 # Preset and microbatches of the steps compiled for eight devices.
-MESHES = (("dp", 2), ("fsdp_tp", 2), *([("fsdp", 1)] if FULL else []))
+MESHES = (("dp", 2), ("fsdp_tp", 2), ("fsdp", 1))
 # Unequal counts of predictions, so that a mean of means shows.
 RAGGED = (1, 3, 10, 40, 3, 48, 1, 17, 40, 3, 10, 1, 30, 5, 48, 2) * 2
 

@@ -17,6 +17,7 @@ from jaxenc.optim import masks
 from jaxenc.optim import optimizer as optimizers
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
+from jaxenc.training import drawing
 from jaxenc.tree import Tree
 
 
@@ -79,7 +80,7 @@ def without(params: Tree, names: Collection[str]) -> Tree:
 def parameters(objective: Objective) -> tuple[Tree, Tree]:
     """(shapes of the parameters, logical axis names of each leaf), as plain dict trees. A leaf without names, such as that of a plain Flax
     layer in a user's own head, gets None for every axis and is replicated."""
-    boxed = jax.eval_shape(objective.init, rng.init_key(0))
+    boxed = jax.eval_shape(lambda: objective.init(rng.init_key(0)))
     is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)
     names = lambda leaf: tuple(leaf.names) if is_box(leaf) else (None,) * leaf.ndim
     return meta.unbox(boxed), jax.tree.map(names, boxed, is_leaf=is_box)
@@ -115,7 +116,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     )
 
     def create(key: Array) -> State:
-        frozen, params = tree.split(meta.unbox(objective.init(key)), is_frozen)
+        frozen, params = tree.split(meta.unbox(drawing.draw(objective.init, key)), is_frozen)
         frozen, params = jax.device_put(frozen, shardings.frozen), jax.device_put(params, shardings.params)
         moments = jax.jit(optimizer.init, out_shardings=shardings.moments)(params)
         counts = jax.device_put((np.int32(0), np.int32(0)), whole)

@@ -21,6 +21,7 @@ from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.tuning import FineTune, TuneConfig
 from tests import tiny
+from tests.selection import thinned
 from tests.tuned import again
 
 
@@ -102,7 +103,7 @@ def test_what_does_not_fit_is_one_line(given: list[str], message: str, fails: Ca
     assert message in fails("bench", "finetune", *given)
 
 
-@pytest.mark.parametrize("renamed", [True, False])
+@pytest.mark.parametrize("renamed", thinned([True, False], True))
 def test_the_peer_starts_from_the_saved_head_only_for_the_same_classes(renamed: bool, tuned: Path, tmp_path: Path) -> None:
     """A run with other classes initialises the head (`begin.renamed_heads`), so the parameters for the peer do too."""
     rows = (tuned / "train.tsv").read_text()

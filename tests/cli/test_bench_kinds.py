@@ -67,6 +67,7 @@ def test_the_time_of_events_that_overlap(spans: list[tuple[float, float]], expec
     assert [seconds for _, seconds in kinds.shared(events)] == pytest.approx(expected)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_device")
 def test_a_step_reports_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     """Only where they were asked for; every kind is known, and what each step has takes time."""

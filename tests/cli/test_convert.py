@@ -71,7 +71,7 @@ SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=fa
     "architecture, fresh, spare",
     [
         ("BertModel", ["mlm"], 0),
-        ("BertForPreTraining", [], 20),
+        pytest.param("BertForPreTraining", [], 20, marks=pytest.mark.full),
         pytest.param("BertForTokenClassification", ["mlm"], 0, marks=pytest.mark.full),
     ],
 )

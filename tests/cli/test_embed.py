@@ -152,6 +152,7 @@ def test_without_a_tokenizer_there_is_no_running_text(text: Path, tmp_path: Path
     assert all(written[name].tobytes() == array.tobytes() for name, array in wanted.items())
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_an_elmo_without_a_softmax_is_trained_on(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[..., str], capsys

@@ -69,6 +69,7 @@ def test_r32_the_plan_is_of_the_step_that_runs(preset: str) -> None:
     assert found.gradients + found.activations == stats.temp_size_in_bytes + stats.generated_code_size_in_bytes + new
 
 
+@pytest.mark.full
 def test_r32_the_advice_makes_a_step_smaller() -> None:
     """What does not fit is told what to change, and each change takes less: four microbatches a third of the activations at most; the
     verdict changes where the device has that much."""

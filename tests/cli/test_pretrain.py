@@ -158,6 +158,7 @@ def test_a_field_younger_than_the_run_has_its_default_there(lonely: tuple[Path, 
     assert main(command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")) == 0
 
 
+@pytest.mark.full
 @tiny.on_one_device()
 def test_a_run_with_static_masks_is_not_gone_on_with_others(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
     run = command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")

@@ -79,6 +79,7 @@ def test_a_student_is_trained_on_with_a_teacher_of_its_vocabulary(trained: Path,
     assert " --config.objective.teacher=TEACHER --init-from " in said and "`jaxenc resize-vocab` adds them to it too" in said
 
 
+@pytest.mark.full
 def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """In a byte-level vocabulary: a blank and the word are two tokens, the word with its blank is one."""
     tokenizer = bpe.train(["the quick brown fox"] * 3, 300)
@@ -95,6 +96,7 @@ def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest
     assert bare[-2:] == [*tokenizer.encode([" "])[0], size] and whole[-1] == size and len(whole) == len(bare) - 1
 
 
+@pytest.mark.full
 def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     """--init-from takes it, and refuses the model without the new pieces in one line that names both sizes."""
     (tmp_path / "text.txt").write_text("the zebra jumps\nover the quagga\nthe fox\n\nthe dog\nthe lazy dog\n" * 4)

@@ -10,6 +10,7 @@ from jaxenc.cli.main import main
 from tests import tiny
 from tests.cli.test_pretrain import command
 from tests.data.readers.test_columns import save
+from tests.selection import thinned
 
 TEXTS = [f"Document number {i} is here. It is about the number {i}." for i in range(80)]
 
@@ -40,7 +41,7 @@ def tfds(root):
 
 @pytest.mark.slow
 # tests/data/readers has what the other two read.
-@pytest.mark.parametrize("route", [folder, tfds, *(pytest.param(route, marks=pytest.mark.full) for route in (parquet, saved))])
+@pytest.mark.parametrize("route", thinned([folder, tfds, parquet, saved], folder))
 def test_a_route_ends_in_a_pretrained_model(route, tmp_path):
     (tmp_path / "in").mkdir()
     where = ["--input", *route(tmp_path / "in")]

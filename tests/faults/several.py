@@ -8,7 +8,6 @@ from pathlib import Path
 
 from jaxenc.training.run import Run
 from tests.faults.gang import PRETRAIN, Gang
-from tests.selection import FULL
 from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
@@ -42,10 +41,10 @@ class Several:
 
     def undisturbed(self, procs: int, devices: int, preset: str = "dp") -> Path:
         """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, which tests.faults.commands makes of
-        it. Where parameters are split they fine-tune in the full suite only."""
+        it."""
 
         def fill(folder: Path) -> None:
-            task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or preset == "dp") else ()
+            task = ("--task", self.folder / "task") if (self.folder / "task").exists() else ()
             more = (*task, f"--config.mesh.preset={preset}")
             with self.gang(procs, devices, folder / "run", *more, command=(*COMMANDS, folder / "after")) as gang:
                 assert gang.end(300) == 0, gang.said

@@ -15,7 +15,7 @@ from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.selection import FULL
 
-FLIPS = 50 if FULL else 10
+FLIPS = 50 if FULL else 4
 
 
 def arrays_of(step_dir: Path) -> list[Path]:

@@ -7,14 +7,13 @@ import pytest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import CLOSE, EVERY, STEPS, Several
-from tests.selection import FULL
 
 # (processes, devices in each) before and after.
-MOVES = [((2, 2), (1, 8))]
-if FULL:
-    MOVES += [((1, 8), (2, 2)), ((1, 8), (1, 1)), ((1, 1), (1, 8)), ((1, 8), (1, 4)), ((2, 2), (4, 1)), ((4, 1), (1, 8)), ((4, 1), (2, 2))]
+MOVES = [((2, 2), (1, 8)), ((1, 8), (2, 2)), ((1, 8), (1, 1)), ((1, 1), (1, 8)), ((1, 8), (1, 4)), ((2, 2), (4, 1)), ((4, 1), (1, 8))]
+MOVES += [((4, 1), (2, 2))]
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("before, after", MOVES)
 def test_a_run_goes_on_elsewhere(several: Several, tmp_path: Path, row: Table, before: tuple[int, int], after: tuple[int, int]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.gang import Gang
+from tests.selection import thinned
 
 
 def meet(action: str, procs: int, folder: Path, code: int, **environment: str) -> list[str]:
@@ -47,7 +48,7 @@ def test_one_that_hangs_between_barriers_has_a_limit_too(tmp_path: Path) -> None
     assert any(line.startswith("[0] step 2: process 0 waits for process 1: nothing for ") for line in lines)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", thinned([0, 1], 1))
 def test_a_survivor_ends_by_itself_after_the_heartbeat(tmp_path: Path, rank: int) -> None:
     """By itself: the launcher waits ten minutes before it kills one. Within 40 s: a heartbeat of 3 s is over by then, and one of 90 s,
     the default, lasts 45 s at least. Process 0 is the coordinator, so its death shows at once."""

@@ -30,11 +30,10 @@ from tests.training.stepping import stepping
 from tests.training.test_loop import write_recipe
 
 # (processes, devices in each, mesh.preset), and those that also fine-tune.
-CASES = [(2, 2, "dp"), *([(4, 1, "fsdp"), (4, 1, "dp"), (2, 2, "fsdp")] if FULL else [(2, 1, "fsdp")])]
+CASES = [(2, 2, "dp"), *([(4, 1, "fsdp"), (4, 1, "dp"), (2, 2, "fsdp"), (2, 1, "fsdp")] if FULL else [])]
 # A loss of a task that is learned is a small difference of numbers near 1, rounded as they are.
 SMALL = 1e-7
 SUBMITTED = "submission/SST-2.tsv"
-TUNED_CASES = CASES if FULL else CASES[:1]
 
 
 def names(folder: Path) -> list[str]:
@@ -110,7 +109,7 @@ def test_an_evaluation_of_theirs_is_that_of_one(one: Path, many: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("procs, devices, preset", TUNED_CASES)
+@pytest.mark.parametrize("procs, devices, preset", CASES)
 def test_what_they_fine_tune_is_that_of_one(one: Path, many: Path) -> None:
     """Of both seeds: every loss to rounding (<= 1e-5), every probability to rounding, every score, answer and file of a submission
     exactly."""
@@ -128,7 +127,7 @@ def test_what_they_fine_tune_is_that_of_one(one: Path, many: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("procs, devices, preset", TUNED_CASES)
+@pytest.mark.parametrize("procs, devices, preset", CASES)
 def test_they_score_every_example_once(one: Path, many: Path) -> None:
     """103 examples in batches of 24: the scores of one process, those that fine-tuning wrote, and its answers."""
     wanted, found = (json.loads((folder / "after" / "0.out").read_text().splitlines()[-1]) for folder in (one, many))
@@ -185,6 +184,7 @@ def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path,
     row("T3 kill -9 of process 1 of 2, biLM with state", 1, f"one process's run to {CLOSE}")
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_second_launcher_on_a_work_directory_is_refused(several: Several, tmp_path: Path) -> None:
     """Process 0 alone looks at the folder; both say what it found before anything is compiled, and nothing is tried again."""

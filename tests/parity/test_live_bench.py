@@ -10,6 +10,7 @@ import torch
 from jaxenc.bench import peer_step
 from jaxenc.cli import recipe
 from jaxenc.training.run import to_json
+from tests.selection import thinned
 
 SIZES = {"rows": 3, "length": 20, "predictions": 3, "steps": 2}
 WORK = {"gathered": False, "causal": False, "special": [0, 1, 2, 3, 4], "precision": "float32", **SIZES}
@@ -21,7 +22,7 @@ def _work(config: str, **fields: object) -> dict:
     return {**WORK, "configs": peer_step.configs(recipe.resolve(config, sizes)), **fields}
 
 
-@pytest.mark.parametrize("config", ["bert/tiny", "roberta/tiny", "bert/base"])
+@pytest.mark.parametrize("config", thinned(["bert/tiny", "roberta/tiny", "bert/base"], "roberta/tiny"))
 def test_the_gathered_loss_is_the_loss_of_transformers(config: str) -> None:
     """In evaluation mode, on the same weights and rows, to 1e-6; bert/base has pairs too."""
     work = _work(config)
@@ -34,7 +35,9 @@ def test_the_gathered_loss_is_the_loss_of_transformers(config: str) -> None:
     assert losses[0] > 1 and losses[1] == pytest.approx(losses[0], rel=1e-6)
 
 
-@pytest.mark.parametrize("config, causal", [("gpt/tiny", True), ("xlnet/tiny", False), ("electra/tiny", False), ("albert/tiny", False)])
+@pytest.mark.parametrize(
+    "config, causal", thinned([("gpt/tiny", True), ("xlnet/tiny", False), ("electra/tiny", False), ("albert/tiny", False)], "gpt/tiny")
+)
 def test_every_family_of_transformers_trains(config: str, causal: bool) -> None:
     work = _work(config, causal=causal)
     model = peer_step.module(work)
@@ -83,6 +86,7 @@ def test_groups_of_queued_steps_are_waited_for_together() -> None:
     assert "".join(call[0] for call in calls) == "sssw" + 5 * "ssw"
 
 
+@pytest.mark.full
 def test_the_work_is_that_of_the_first_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what transformers does not have ends the process with one line."""
     asked = {"gathered": False, "special": [0], "steps": 1}

@@ -69,6 +69,7 @@ def test_ten_losses_and_the_score_are_those_of_transformers(name: str, start: st
     assert found.difference == pytest.approx(0, abs=1e-5) and 0 < found.ours.mean <= 1
 
 
+@pytest.mark.full
 def test_the_peer_gets_the_batches_and_the_parameters_of_the_run(start: str, tmp_path: Path) -> None:
     """Row by row in the order of the run, padded as there; parameters bit for bit, each seed with a head of its own."""
     with tiny.on_one_device():

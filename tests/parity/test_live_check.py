@@ -13,6 +13,7 @@ from jaxenc.convert import hf, parity
 from tests import tiny
 from tests.parity import peer
 from tests.parity.cases import CASES
+from tests.selection import thinned
 
 
 def columns(said: str) -> dict[str, tuple[float, float]]:
@@ -33,7 +34,11 @@ def shards(folder: Path, state: dict[str, torch.Tensor]) -> None:
 
 @pytest.mark.parametrize(
     "dtype, kept",
-    [("float16", "safetensors"), ("bfloat16", "shards of safetensors"), ("bfloat16", "bin"), ("float16", "shards of bin")],
+    thinned(
+        [("float16", "safetensors"), ("bfloat16", "shards of safetensors"), ("bfloat16", "bin"), ("float16", "shards of bin")],
+        ("bfloat16", "shards of safetensors"),
+        ("float16", "shards of bin"),
+    ),
 )
 def test_half_precision_and_shards(dtype: str, kept: str, tmp_path: Path, capsys) -> None:
     """R23: both distances are printed; ours is within the bound, from weights that only half precision holds."""
@@ -69,6 +74,7 @@ def test_the_check_fails_for_ours_and_not_for_theirs(tmp_path: Path, monkeypatch
     assert not any(one.within for one in parity.compare(model, folder))
 
 
+@pytest.mark.full
 def test_a_model_with_all_of_it_at_once(tmp_path: Path, capsys) -> None:
     """R17, R18, R20: a checkpoint of a training loop around DataParallel, with a CRF beside the model and labels of another task."""
     config = peer.build(CASES["BertForTokenClassification"], "gelu", seed=4).config

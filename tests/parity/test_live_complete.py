@@ -5,6 +5,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 import torch
 import transformers
 
@@ -62,6 +63,7 @@ def test_the_most_probable_tokens_and_all_logits(tmp_path: Path) -> None:
     assert len({one.ids for one in found}) == 4 and min(len(one.ids) for one in found) > 3
 
 
+@pytest.mark.full
 def test_the_perplexity_of_held_out_text(tmp_path: Path) -> None:
     """A vocabulary of GPT-1's files, weights of transformers, rows of text: `jaxenc evaluate` and torch's cross-entropy in float64 over the
     same rows give one perplexity, within 1e-5 of it. What counting gives lies below, since nothing has been learned."""

@@ -53,6 +53,7 @@ def write_text(folder: Path) -> None:
     (folder.parent / "words.txt").write_text("\n".join(NEW) + "\n")
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_page_from_a_published_model_to_transformers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture

@@ -16,6 +16,7 @@ from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from tests.data import word_bpe_files
 from tests.data.scripts import SENTENCES
+from tests.selection import thinned
 
 SCRIPTS = [line for script in ("tibetan", "devanagari", "persian", "khmer", "korean", "vietnamese", "latin") for line in SENTENCES[script]]
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5", *SCRIPTS] * 4
@@ -117,7 +118,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("beside", thinned([True, False], True))
 def test_r01_a_folder_of_ours_is_the_same_tokenizer_there_and_back(kind, beside, tmp_path, caplog, monkeypatch):
     """beside: alone, or beside a model's config.json, whose type has a tokenizer class with a rule of its own there."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -40,6 +40,7 @@ def test_streams_logits_memory_and_gradients(name: str) -> None:
 TEXTS = ["the quick brown fox jumps over the lazy dog", "a lazy dog", "Über 3.5 <mask>  naïve", ""]
 
 
+@pytest.mark.full
 def test_the_command_on_a_classifier_and_its_vocabulary(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """A checkpoint of run_classifier.py with spiece.model in, compared and out: the same ids, padded on the left there and at the end
     here, and the same classes. 10 s."""

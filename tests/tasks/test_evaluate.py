@@ -16,6 +16,7 @@ from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.training.held_out import Evaluation
 from tests import tiny
+from tests.selection import thinned
 from tests.tuned import CLASSES, DEV, STEPS, again, examples, settings, write
 
 PERMUTED = [2, 0, 1]
@@ -48,13 +49,13 @@ def check(found: Evaluation, seed: Path) -> None:
     assert numbers["accuracy"] == numbers["classifier_accuracy"] == accuracy(answers(seed), examples(DEV, 2))
 
 
-@pytest.mark.parametrize("batch", [1, 64, *(pytest.param(one, marks=pytest.mark.full) for one in (7, 16, 103))])
+@pytest.mark.parametrize("batch", thinned([1, 7, 16, 64, 103], 64))
 def test_b92_the_batch_changes_no_score(batch: int, seed: Path) -> None:
     with tiny.on_one_device():
         check(jaxenc.evaluate(seed, batch=batch), seed)
 
 
-@pytest.mark.parametrize("batch, mesh", [(32, "dp"), (7, "fsdp")])
+@pytest.mark.parametrize("batch, mesh", thinned([(32, "dp"), (7, "fsdp")], (7, "fsdp")))
 def test_eight_devices_change_no_score(batch: int, mesh: str, seed: Path) -> None:
     found = jaxenc.evaluate(seed, batch=batch, mesh=mesh, predictions=True)
     check(found, seed)

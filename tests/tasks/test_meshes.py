@@ -25,7 +25,6 @@ from jaxenc.training import pretrain
 from jaxenc.training.run import of_checkpoint
 from jaxenc.training.settings import EvalConfig, LogConfig
 from tests.faults.same import rows
-from tests.selection import FULL
 from tests.tasks import test_span_qa_learned as questions
 
 COUNT, BATCH, STEPS = 103, 32, 3
@@ -95,7 +94,8 @@ def tuned(kind: str, folder: Path, model: Path, preset: str) -> Path:
     return Path(outcome.directory)
 
 
-@pytest.mark.parametrize("kind", KINDS if FULL else ["classify"])
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
 def test_split_heads_are_whole_heads(kind: str, model: Path, tmp_path: Path) -> None:
     """Every number of every step and of the evaluation and every answer that is a number (<= 1e-5), all other answers exactly. A rank
     correlation is not compared: two predictions that are as close as that change places."""

@@ -12,6 +12,7 @@ from jaxenc import rng
 from jaxenc.sharding import partition
 from jaxenc.training.step import corrupt
 from tests import tiny
+from tests.selection import thinned
 from tests.sent import sent
 
 # One layer: its parameters have every shape and every sharding, and compiling is what takes the time.
@@ -26,7 +27,7 @@ def on_eight(preset: str, parts: int) -> tiny.Compiled:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset, parts", tiny.MESHES)
+@pytest.mark.parametrize("preset, parts", thinned(tiny.MESHES, "fsdp_tp"))
 def test_only_split_parameters_move(preset: str, parts: int) -> None:
     """Under dp nothing does. Elsewhere every array that moves is a float32 parameter which `fsdp` splits, gathered over `fsdp` alone,
     each once; no integer moves at all, so no token, mask, segment or label. The compiler has no resharding to complain of."""
@@ -46,7 +47,7 @@ def test_only_split_parameters_move(preset: str, parts: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset, parts", tiny.MESHES)
+@pytest.mark.parametrize("preset, parts", thinned(tiny.MESHES, "fsdp_tp"))
 def test_eight_devices_equal_one(preset: str, parts: int) -> None:
     """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on."""
     batch, where = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective()), tiny.mesh(preset, 8)

@@ -62,6 +62,7 @@ def test_a_part_that_is_missing_is_named(data: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_device")
 def test_a_model_trains_on_packed_rows_of_a_mixture(data: Path, other_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

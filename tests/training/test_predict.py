@@ -108,6 +108,7 @@ def test_every_row_once_and_in_order(batch: int, devices: int, preset: str, outp
     np.testing.assert_array_equal(got["tags"][clear], outputs["tags"].argmax(-1)[clear])
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_every_process_has_all_rows(tmp_path: Path) -> None:
     """Two processes of four devices each, with half of every batch: both have, bitwise, the same of all rows, in order, and it is what one

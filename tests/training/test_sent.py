@@ -14,6 +14,7 @@ from jaxenc.precision import policy
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import Layout
 from tests import tiny
+from tests.selection import thinned
 from tests.sent import sent
 
 # One layer, products in bfloat16: its parameters have every shape and sharding, and a tied table.
@@ -34,7 +35,7 @@ def step(preset: str) -> tuple[Layout, str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", ["dp", "fsdp"])
+@pytest.mark.parametrize("preset", thinned(["dp", "fsdp"], "dp"))
 def test_every_gradient_is_sent_once_in_float32_after_the_last_part(preset: str) -> None:
     """By name and size: what `fsdp` splits is reduce-scattered, the rest all-reduced; nothing else but scalars, and nothing in a loop.
 

@@ -73,6 +73,7 @@ def test_twenty_steps_and_twenty_more_after_a_restart_are_forty(data: Path, whol
     assert epochs == {"0", "1"}
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_device")
 def test_held_out_numbers_do_not_depend_on_the_batch(whole: Path, capsys: pytest.CaptureFixture) -> None:
@@ -86,6 +87,7 @@ def test_held_out_numbers_do_not_depend_on_the_batch(whole: Path, capsys: pytest
     assert last["forward_predictions"] == last["backward_predictions"] and last["forward_loss"] < math.log(60)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_another_batch_does_not_go_on_and_is_named(data: Path, whole: Path, tmp_path: Path) -> None:
     run = recipe(data)

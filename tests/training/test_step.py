@@ -52,7 +52,7 @@ def test_microbatches_add_up_to_the_batch(parts: int, one: tuple) -> None:
 @pytest.mark.parametrize(
     "remat, scan",
     [
-        ("attention", False),
+        pytest.param("attention", False, marks=pytest.mark.full),
         ("block", True),
         pytest.param("block", False, marks=pytest.mark.full),
         pytest.param("none", True, marks=pytest.mark.full),
@@ -96,6 +96,7 @@ def plain() -> tiny.Compiled:
     return eight_rows(OptimConfig(), 1e-3)
 
 
+@pytest.mark.full
 def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
     """dupe_factor 2, through the compiled step: epochs 0 and 2 have equal masks and epoch 1 others, whatever slot or step a row is in.
 

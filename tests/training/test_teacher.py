@@ -156,6 +156,7 @@ def test_another_teacher_is_refused(data: Path, begun: Path, tmp_path: Path) -> 
     assert sorted(path.name for path in begun.rglob("*")) == before
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_device")
 def test_a_damaged_copy_is_replaced_from_a_teacher_that_has_moved(data: Path, teacher: Path, begun: Path, tmp_path: Path) -> None:
     (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
