@@ -20,8 +20,8 @@ from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
 BATCH = 1 << 17  # characters of the lines that are tokenised in one call
-SAMPLE = 1 << 14  # characters of each group in which marks are counted, and unknown characters among the lines that have some
-FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower
+SAMPLE = 1 << 14  # characters of each group in which marks are counted
+FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower; and of lines with an unknown token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
         document_lengths=facts.lengths(np.diff(starts)),
         sentence_lengths=facts.lengths(full),
         removed=lost.removed(lines, tool.written),
-        unknown_characters=lost.unknown(_sample((lines[at] for at in with_unknown.tolist()), SAMPLE), tool),
+        unknown_characters=lost.unknown(_sample((lines[at] for at in with_unknown.tolist()), FEW), tool),
     )
     return Piece(tokens, words, full, counts, known + own)
 

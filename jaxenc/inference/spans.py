@@ -36,7 +36,9 @@ class Spans(Sequence[str]):
 
     def shown(self, at: int, around: int) -> str:
         """A word in brackets, with the text from `around` words before it to as many after it."""
-        (first, _), (start, end), (_, last) = (self.places[n] for n in (max(at - around, 0), at, min(at + around, len(self) - 1)))
+        start, end = self.places[at]
+        first = self.places[at - around][0] if at > around else 0
+        last = self.places[at + around][1] if at + around < len(self) - 1 else len(self.text)
         dots = ("… " if first > 0 else "", " …" if last < len(self.text) else "")
         return f"{dots[0]}{self.text[first:start]}[{self.text[start:end]}]{self.text[end:last]}{dots[1]}"
 

@@ -17,16 +17,20 @@ from jaxenc.checkpoint.restore import SHOWN
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
+from jaxenc.data import manifest
 from jaxenc.data.build import build
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.families.gpt.model import GptConfig
 from jaxenc.files import held
+from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import Mlm
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.processes import barriers
 from jaxenc.training import prepare, refusals
 from jaxenc.training.pretrain import pretrain
+from jaxenc.training.settings import EvalConfig
 from tests import older, tiny
 from tests.cli.test_two_stage import ROOM, SIZES
 from tests.training.test_loop import recipe
@@ -177,6 +181,21 @@ def test_one_short_document_trains_and_is_reported(lonely: tuple[Path, Path], ca
 def test_what_is_rarely_meant_is_a_warning(lonely: tuple[Path, Path], tmp_path: Path) -> None:
     said = prepare.warnings(prepare.prepare(recipe(lonely[0], optim=OptimConfig(warmup=20)), tmp_path))
     assert len(said) == 2 and "optim.warmup is 20 and the schedule has 20 steps" in said[0] and "not evaluated" in said[1]
+
+
+def test_a_small_held_out_split_is_named_at_the_start(data: Path, tmp_path: Path) -> None:
+    """Its tokens, or those that eval.rows lets a run read; an objective that predicts every token is content with fewer."""
+    tokens = manifest.read(data).splits["held_out"].tokens
+    said = lambda **parts: prepare.warnings(prepare.prepare(recipe(data, **parts), tmp_path))
+    (line,) = said()
+    assert line.startswith(
+        f"warning: few tokens are held out: a loss on {tokens:,}, 15% of them predicted, has a standard error of at least"
+    )
+    assert line.endswith("; build the data with a larger --held-out or more text")
+    (line,) = said(eval=EvalConfig(rows=2))
+    assert f"a loss on {2 * 24}, " in line and line.endswith("; raise eval.rows, or set it to 0 for all of them")
+    (line,) = said(objective=CausalConfig(), model=GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24))
+    assert f"a loss on {tokens:,} has a standard error" in line and "and 0.05 takes 3,000;" in line
 
 
 @pytest.mark.parametrize("flag", ["--init-from", "--continue-from"])

@@ -169,6 +169,12 @@ def test_a_query_in_another_form_or_case(model: Model) -> None:
             neighbours.report(model, cut, "VIỆT", 1, 2, 3)
 
 
+def test_a_long_text_is_cut_where_it_is_shown() -> None:
+    text = Spans("他去了上海和北京。", tuple((at, at + 1) for at in range(1, 8)))
+    assert [text.shown(at, 2) for at in (0, 2, 3, 6)] == ["他[去]了上 …", "他去了[上]海和 …", "… 了上[海]和北 …", "… 和北[京]。"]
+    assert text.shown(3, 99) == "他去了上[海]和北京。"
+
+
 def test_what_is_refused(burmese: Model) -> None:
     with pytest.raises(UserError, match="give one kind in a call"):
         list(words.vectors(burmese, [["a"], Spans("a", ((0, 1),))]))

@@ -1,6 +1,7 @@
 """How a new vocabulary fits the text it was trained on: how long its pieces are, and how many of them are too rare to learn from."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,13 +14,15 @@ BATCH = 1 << 17  # of them in one call
 # pieces are seen 100 times or more.
 OFTEN, MOST_RARE = 100, 0.05
 LEAST = 5  # occurrences in the sample that stand for OFTEN in the text, below which a count says too little
+SINGLE = re.compile("(##|[▁Ġ])?.?(</w>)?", re.DOTALL)  # a piece of one character, with the marks of all kinds
 SPACED = 20  # characters of a mean word, above which blanks do not stand between words
 
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of pieces that the text holds
-    fewer than OFTEN times, -1 where the sample is too small a part of it to say."""
+    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of the pieces of two or more
+    characters that the text holds fewer than OFTEN times, -1 where the sample is too small a part of it to say. A vocabulary of any size
+    has the single characters."""
 
     characters: int
     words: int
@@ -34,9 +37,9 @@ class Fit:
         yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if spaced else each
         if self.rare > MOST_RARE:
             rule = f"a rule of thumb is {MOST_RARE:.0%} at most, with more text or a smaller --vocab-size"
-            yield f"{self.rare:.1%} of its pieces are seen fewer than {OFTEN} times; {rule}"
+            yield f"{self.rare:.1%} of its pieces of two or more characters are seen fewer than {OFTEN} times; {rule}"
         elif self.rare >= 0:
-            yield f"{self.rare:.1%} of its pieces are seen fewer than {OFTEN} times"
+            yield f"{self.rare:.1%} of its pieces of two or more characters are seen fewer than {OFTEN} times"
 
 
 def measured(tool: Tokenizer, sample: Sequence[str], characters: int) -> Fit:
@@ -46,8 +49,8 @@ def measured(tool: Tokenizer, sample: Sequence[str], characters: int) -> Fit:
     for batch in _batches(sample):
         counts += np.bincount(tool.encode_flat(batch).tokens, minlength=len(counts))
     often = OFTEN * held / max(characters, 1)
-    pieces = np.delete(counts, list(tool.vocabulary.reserved))
-    rare = float((pieces < often).mean()) if often >= LEAST and len(pieces) else -1.0
+    pieces = [at for at in np.delete(np.arange(len(counts)), tool.vocabulary.reserved) if not SINGLE.fullmatch(tool.token(at))]
+    rare = float((counts[pieces] < often).mean()) if often >= LEAST and pieces else -1.0
     return Fit(held, sum(len(text.split()) for text in sample), int(counts.sum()), rare)
 
 

@@ -27,14 +27,28 @@ def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
     first of a word.
     """
     cut = [tool.sentences(line) for line in lines]
-    counts = np.array([len(sentences) for sentences in cut], np.int64)
-    by_blanks = _by_blanks(tool)
-    runs = [run for sentences in cut if sentences for run in (_runs(sentences) if by_blanks else [sentences])]
+    counts, by_blanks = np.array([len(sentences) for sentences in cut], np.int64), _by_blanks(tool)
+    whole = [not (by_blanks and (_plain(line) or all(map(_apart, some[1:])))) for line, some in zip(lines, cut, strict=True)]
+    if not any(whole):
+        return tool.encode_flat([sentence for sentences in cut for sentence in sentences]), counts
+    split = lambda sentences, one: [sentences] if not by_blanks else _runs(sentences) if one else [[sentence] for sentence in sentences]
+    runs = [run for sentences, one in zip(cut, whole, strict=True) for run in split(sentences, one) if run]
     alone = tool.encode_flat([sentence if len(run) == 1 else "" for run in runs for sentence in run])
-    if len(runs) == counts.sum():
+    joined = [run for run in runs if len(run) > 1]
+    if not joined:
         return alone, counts
-    together = flat([sentence for run in _together(tool, [run for run in runs if len(run) > 1]) for sentence in run])
+    together = flat([sentence for run in _together(tool, joined) for sentence in run])
     return merged(alone, together, np.array([len(run) > 1 for run in runs for _ in run], bool)), counts
+
+
+def _plain(line: str) -> bool:
+    """Whether blanks stand between all sentences of a line, as is known without a look at them."""
+    return line.isascii() and line.isprintable()
+
+
+def _apart(sentence: str) -> bool:
+    """Whether a sentence starts with a blank, and not with one of U+001C to U+001F, which are blanks in Python only."""
+    return sentence[0].isspace() and not "\x1c" <= sentence[0] <= "\x1f"
 
 
 @functools.lru_cache(maxsize=1)
@@ -52,7 +66,7 @@ def _by_blanks(tool: Tokenizer) -> bool:
 
 def _runs(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
     """The sentences of a line in runs, each of which starts with a blank, but for the first."""
-    starts = [0, *(at for at, sentence in enumerate(sentences) if at and sentence[0].isspace()), len(sentences)]
+    starts = [0, *(at for at, sentence in enumerate(sentences) if at and _apart(sentence)), len(sentences)]
     return (sentences[start:end] for start, end in itertools.pairwise(starts) if start < end)
 
 
