@@ -78,12 +78,7 @@ def test_sentences_that_repeat_in_documents_that_differ_are_no_copies(tmp_path: 
     )
     assert headed.repeated > once.repeated + 0.1 and headed.copied == once.copied == 0
     assert 0.3 < twice.copied <= twice.repeated
-    command = (
-        SENTENCES.partition("(")[2]
-        .removesuffix(")")
-        .replace("OLD", str(tmp_path / "headed.txt"))
-        .replace("NEW", str(tmp_path / "clean.txt"))
-    )
-    subprocess.run(command, shell=True, check=True)
+    command = SENTENCES.partition("(")[2].removesuffix(")").replace("OLD", "headed.txt").replace("NEW", "clean.txt")
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
     assert (tmp_path / "clean.txt").read_text().count(header) == 1
     assert found("clean", (tmp_path / "clean.txt").read_text().split("\n\n")).repeated < once.repeated + 0.02
