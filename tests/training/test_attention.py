@@ -39,15 +39,10 @@ def test_every_phase_has_its_own(tmp_path):
     chosen = choose(BERT, "gpu", tmp_path)
     assert chosen.backends == {128: "pallas", 512: "cudnn"} and not chosen.recorded
     assert chosen.line == "attention pallas for rows of 128, cudnn for rows of 512"
-    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig()), "gpu", tmp_path).line == "attention pallas (our fused kernel)"
-    assert (
-        choose(dataclasses.replace(DROPPING, model=XlnetConfig(attention_dropout=0.0)), "gpu", tmp_path).line
-        == "attention xla (plain operations)"
-    )
-    assert (
-        choose(DROPPING, "gpu", tmp_path).line == "attention pallas (our fused kernel)"
-        and choose(BERT, "cpu", tmp_path).line == "attention xla (plain operations)"
-    )
+    pallas, xla = "attention pallas (our fused kernel)", "attention xla (plain operations)"
+    for model, line in ((XlnetConfig(), pallas), (XlnetConfig(attention_dropout=0.0), xla)):
+        assert choose(dataclasses.replace(DROPPING, model=model), "gpu", tmp_path).line == line
+    assert choose(DROPPING, "gpu", tmp_path).line == pallas and choose(BERT, "cpu", tmp_path).line == xla
     assert chosen.warnings(resumed=False) == []
 
 
