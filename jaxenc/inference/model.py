@@ -32,7 +32,7 @@ class Encoded(NamedTuple):
     tokens: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Model(Network):
     """A checkpoint on one device, which reads texts. It computes in float32 at the highest matmul precision, whatever it was trained in.
 
