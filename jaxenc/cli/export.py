@@ -15,6 +15,7 @@ from jaxenc.storage import is_url
 from jaxenc.tasks.kept import kept
 from jaxenc.tasks.tag import Tag
 
+INSTALL = "pip install torch transformers --extra-index-url https://download.pytorch.org/whl/cpu"
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
 
 FIRST_PIECES = (
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         written = hf.save(out, model, args.dtype)
     for folder, name in written.items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
+    print(f"export: that needs torch and transformers, for a CPU: {INSTALL}", file=sys.stderr)
     if isinstance(model.task, Tag):
         print(f"export: {FIRST_PIECES}", file=sys.stderr)
     return 0

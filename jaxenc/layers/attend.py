@@ -14,8 +14,9 @@ from jaxenc.layers.product import wide_product
 from jaxenc.layers.visible import HIDDEN, Visible
 from jaxenc.rng import Keys
 
-# xla: plain operations; cudnn: NVIDIA's kernel, without dropout; pallas: our own kernels (`fused.py`, `fused_relative.py`).
-BACKENDS = ("xla", "cudnn", "pallas")
+# {backend: what it is}; cudnn has no dropout; the kernels of pallas are in `fused.py` and `fused_relative.py`.
+DESCRIBED = {"xla": "plain operations", "cudnn": "NVIDIA's fused kernel", "pallas": "our fused kernel"}
+BACKENDS = tuple(DESCRIBED)
 
 
 class Choice(NamedTuple):

@@ -16,14 +16,11 @@ from jaxenc.heads import Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation
-from jaxenc.layers.visible import HIDDEN
+from jaxenc.objectives import choices
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
-
-# The fields that the encoder reads, one text each.
-TEXT = ("tokens", "types", "positions", "segments")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,8 +136,7 @@ class Heads(Objective):
     tokens where any of them is ignored. A head with `Head.targets` learns from the tokens of all texts. classes: the number of
     `objective.labels`. Parameters: the encoder's, and each head's under its name.
 
-    choices: 0 for rows of one text; otherwise tokens, types, positions and segments are [batch, choices, length]. The encoder reads batch ·
-    choices texts; choice c of row r draws as row r · choices + c. An empty choice is never chosen.
+    choices: of a row, 0 for rows of one text (`objectives.choices`). An empty choice is never chosen.
     """
 
     encoder: Encoder
@@ -163,8 +159,7 @@ class Heads(Objective):
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
         labels = {label.name: label.field.sized("classes", self.classes) for one in self.heads.values() for label in one.head.fields}
-        of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
-        return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
+        return {**labels, **FIELDS, **choices.fields(self.choices)}
 
     @property
     def reads(self) -> Mapping[str, int]:
@@ -181,7 +176,7 @@ class Heads(Objective):
         return dict(one)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
-        texts = self._texts(example)
+        texts = choices.texts(example, self.choices)
         own = lambda head: head.targets(texts["tokens"], texts["segments"])[1]
         counted = lambda head: own(head) if head.targets else counted_labels(head, example)
         return {name: jnp.sum(counted(one.head)) for name, one in self.trained.items()}
@@ -189,7 +184,8 @@ class Heads(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        noise, texts = self._text_keys(keys) if train else None, self._texts(example)
+        noise = choices.text_keys(keys, self.choices) if train else None
+        texts = choices.texts(example, self.choices)
         states = encoders.read(self.encoder, params, texts, noise)
         labelled = {name: one for name, one in self.computed.items() if not one.head.targets}
         given = encoders.logits(labelled, params, states, texts["segments"], noise)
@@ -204,7 +200,8 @@ class Heads(Objective):
             if one.head.role == "search":
                 logits = encoders.apply(one, params, states.last, example, labels, noise)
             else:
-                logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
+                logits = given["pooled" if one.head.role == "pools" else name].astype(jnp.float32)
+                logits = choices.by_row(logits, example, self.choices)
             terms[name], sums = one.head.loss(logits, labels, counted)
             count = jnp.sum(counted).astype(jnp.float32)
             metrics |= {f"{name}_{metric}": (value, count) for metric, value in {"loss": terms[name], **sums}.items()}
@@ -219,29 +216,9 @@ class Heads(Objective):
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """The predictions of all heads on a text or on tokens and of those that search, trained or not; labels are not read."""
-        given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))
-        return encoders.flat({name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()})
-
-    def _texts(self, example: Mapping[str, Array]) -> Mapping[str, Array]:
-        """The fields of all texts, [texts, length], row by row."""
-        if not self.choices:
-            return example
-        return {name: example[name].reshape(-1, example[name].shape[-1]) for name in TEXT}
-
-    def _text_keys(self, keys: Keys) -> Keys:
-        """The keys of the texts, one row of keys for each."""
-        if not self.choices:
-            return keys
-        rows = keys.rows[:, None] * jnp.uint32(self.choices) + jnp.arange(self.choices, dtype=jnp.uint32)
-        return dataclasses.replace(keys, rows=rows.reshape(-1))
-
-    def _by_row(self, logits: Array, example: Mapping[str, Array]) -> Array:
-        """Logits of the texts [texts, ...] as those of rows: [batch, choices, ...] where there are choices."""
-        if not self.choices:
-            return logits
-        there = (example["segments"] > 0).any(axis=-1)
-        by_row = logits.reshape(*there.shape, *logits.shape[1:])
-        return jnp.where(there.reshape(*there.shape, *(1,) * (logits.ndim - 1)), by_row, HIDDEN)
+        given = encoders.row_logits(self.encoder, self.heads, params, choices.texts(example, self.choices))
+        rows = {name: choices.by_row(logits, example, self.choices) for name, logits in given.items()}
+        return encoders.flat({name: self.heads[name].head.prediction(logits) for name, logits in rows.items()})
 
     def flops(self, length: int) -> float:
         heads = sum(encoders.forward_flops(self.encoder, one, length) for one in self.computed.values())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxenc.reports import differences, panels, parts, several, verdict
+from jaxenc.reports import differences, panels, parts, several, verdict, words
 from jaxenc.reports.chart import chart
 from jaxenc.reports.goodput import PARTS, Goodput, goodput
 from jaxenc.reports.history import History
@@ -21,7 +21,11 @@ def page(run: History, counts: Mapping[str, float], notes: Sequence[str], recipe
         *header(run, counts, spent),
         *(f'<p class="soft">{parts.escape(note)}</p>' for note in notes),
         normal(comments),
-        parts.section("Curves", f'<div class="charts">{"".join(map(chart, panels.of_run(run, counts)))}</div>'),
+        parts.section(
+            "Curves",
+            f'<div class="charts">{"".join(map(chart, panels.of_run(run, counts)))}</div>',
+            parts.folded("what the names mean", parts.table(("name", "meaning"), words.explained(run.rows))),
+        ),
         parts.section("Last held-out numbers", held_out(run, counts)),
         parts.section("Where the time went", *time(run, spent)),
         parts.section("Configuration", *configuration(run, recipe)),

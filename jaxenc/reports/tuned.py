@@ -7,7 +7,7 @@ from jaxenc.reports import parts, several
 from jaxenc.reports.chart import chart
 from jaxenc.reports.history import History
 from jaxenc.reports.panels import MARKS, Curve, Panel
-from jaxenc.tasks.results import Results
+from jaxenc.tasks.results import REMEDY, Results
 
 SUMMARY = ("median", "mean", "std", "min", "max")
 
@@ -29,13 +29,14 @@ def page(name: str, found: Results, runs: Sequence[History], links: Mapping[str,
 def verdict(found: Results) -> str:
     """The score to quote, in a sentence."""
     done, metric = len(found.seeds) - found.failed, found.shown.get(found.metric, found.metric)
+    same = f" A seed has one answer for all: {REMEDY}." if found.degenerate else ""
     failed = f" {found.failed} of {len(found.seeds)} seeds failed and are not in these numbers." if found.failed else ""
     if found.metric not in found.summary:
         return f"No dev set, so no scores.{failed}" if done else "All seeds failed."
     spread = found.summary[found.metric]
     if done == 1:
-        return f"{metric} {spread['median']:.4f}, one seed.{failed}"
-    return f"{metric} {spread['median']:.4f}, median of {done} seeds ({spread['min']:.4f} to {spread['max']:.4f}).{failed}"
+        return f"{metric} {spread['median']:.4f}, one seed.{failed}{same}"
+    return f"{metric} {spread['median']:.4f}, median of {done} seeds ({spread['min']:.4f} to {spread['max']:.4f}).{failed}{same}"
 
 
 def table(found: Results) -> str:

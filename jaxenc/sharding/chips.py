@@ -27,7 +27,7 @@ UNKNOWN = Chip(0, 0, 0, 0, 0)
 # libtpu's compiler leaves to a program ("exceeds available HBM", libtpu 0.0.42.1), of a GPU the size in its name. `network` of a GPU is one
 # network card for each, as a DGX has: an assumption about the host.
 CHIPS = {
-    # Jouppi et al. 2023, table 4: bandwidth 1200 GB/s and six links of 50 GB/s. Not checked against docs.cloud.google.com/tpu/docs/v4.
+    # docs.cloud.google.com/tpu/docs/v4, read in November 2026; six links of 50 GB/s: Jouppi et al. 2023, table 4.
     "TPU v4": Chip(275e12, 30.75 * GIB, 1200e9, 300e9, 0),
     # docs.cloud.google.com/tpu/docs/v5e, read in November 2026: half of the bidirectional bandwidth between chips, a pod's network / 256.
     "TPU v5 lite": Chip(197e12, 15.75 * GIB, 819e9, 200e9, 3.125e9),
@@ -40,7 +40,8 @@ CHIPS = {
     "NVIDIA A100-SXM4-40GB": Chip(312e12, 40e9, 1555e9, 300e9, 25e9),
     "NVIDIA A100-SXM4-80GB": Chip(312e12, 80e9, 2039e9, 300e9, 25e9),
     "NVIDIA A100": Chip(312e12, 40e9, 1555e9, 32e9, 25e9),
-    # From memory, not checked against the data sheets: bfloat16 without sparsity, half of NVLink's (PCIe cards: PCIe's) total bandwidth.
+    # From memory: bfloat16 without sparsity, half of NVLink's (PCIe cards: PCIe's) total bandwidth. NVIDIA's data sheets were not at hand;
+    # tables of others, read in November 2026, agree for the H100 and H200 of SXM and for the peak of the B200.
     "NVIDIA H100 80GB HBM3": Chip(989e12, 80e9, 3350e9, 450e9, 50e9),
     "NVIDIA H100 NVL": Chip(835e12, 94e9, 3900e9, 300e9, 50e9),
     "NVIDIA H100 PCIe": Chip(756e12, 80e9, 2000e9, 64e9, 50e9),

@@ -17,6 +17,12 @@ from jaxenc.training.record import is_number
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 SHOWN = 6  # scores in a row of `table`
+# On the task of `jaxenc demo`, a model 128 wide: of 150 examples 19 steps gave nearly one answer for all, and 94 steps did not; 14 steps
+# had an accuracy of 0.30 at a rate of 3e-5 and of 0.44 at 1e-3.
+REMEDY = (
+    "nothing is learned yet: raise train.epochs, or optim.lr (1e-3 suits a model 128 wide), in another --workdir; "
+    "if the training loss rose, lower optim.lr"
+)
 AGAIN = "delete it and run the same `jaxenc finetune` again to write it"
 
 
@@ -106,6 +112,11 @@ class Results:
         return sum(bool(one.failed) for one in self.seeds)
 
     @property
+    def degenerate(self) -> bool:
+        """Whether a seed gives one answer to all examples."""
+        return any(one.scores.get(DEGENERATE) for one in self.seeds)
+
+    @property
     def best(self) -> Outcome | None:
         """The seed with the highest `metric`, the first of equals; None if all failed. It is chosen on the dev set, so its score is biased
         upwards: quote the median."""
@@ -156,7 +167,7 @@ def table(results: Results) -> list[str]:
             lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{width}.4f}" for name in names))
     if results.failed:
         lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")
-    return lines
+    return lines + [f"one answer for all: {REMEDY}"] * results.degenerate
 
 
 def _is_twice(results: Results, name: str) -> bool:

@@ -32,7 +32,8 @@ class Attention:
     def line(self) -> str:
         """The choice in a few words."""
         if len(set(self.backends.values())) == 1:
-            return f"attention {next(iter(self.backends.values()))}"
+            one = next(iter(self.backends.values()))
+            return f"attention {one} ({attend.DESCRIBED[one]})"
         return "attention " + ", ".join(f"{backend} for rows of {length}" for length, backend in sorted(self.backends.items()))
 
     def warnings(self, resumed: bool) -> list[str]:

@@ -13,16 +13,24 @@ AGAIN = "press Ctrl-C again to end now"  # SIGTERM may come as often as it likes
 
 
 class Stop:
-    """Context manager: SIGTERM and SIGINT set `requested`, and the loop ends after its step with a checkpoint.
+    """Context manager: after SIGTERM or SIGINT `requested` is true, and the loop ends after its step with a checkpoint.
 
     The first signal is acknowledged on stderr at once, whatever is running. A second SIGINT is Python's own interrupt again, for a person
     who will not wait. Handlers are put back on leaving. Outside the main thread, which gets the signals, it does nothing.
     """
 
     def __init__(self) -> None:
-        self.requested = False
-        self._told = False
+        self._asked = self._told = False
+        self._interrupts = 0
         self._open = contextlib.ExitStack()
+
+    @property
+    def requested(self) -> bool:
+        """Whether to stop after this step. Raises KeyboardInterrupt after a second SIGINT: that of the handler may be lost in a callback of C,
+        and two signals within one call of C are one to Python."""
+        if self._interrupts > 1:
+            raise KeyboardInterrupt
+        return self._asked
 
     def __enter__(self) -> "Stop":
         if threading.current_thread() is threading.main_thread():
@@ -35,11 +43,12 @@ class Stop:
         self._open.close()
 
     def _request(self, number: int, frame: FrameType | None) -> None:
-        self.requested = True
+        self._asked = True
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _tell(self, number: int) -> None:
+        self._interrupts += number == signal.SIGINT
         if number in (signal.SIGINT, signal.SIGTERM) and not self._told:
             self._told = True
             print(f"{STOPPING}; {AGAIN}" if number == signal.SIGINT else STOPPING, file=sys.stderr, flush=True)

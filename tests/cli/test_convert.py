@@ -38,7 +38,9 @@ def ours(theirs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_in_and_out_again(theirs: Path, ours: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["export", "--model", str(ours), "--to", "hf", "--out", str(tmp_path / "back again")]) == 0
-    assert "BertForMaskedLM.from_pretrained(" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "BertForMaskedLM.from_pretrained(" in said.out
+    assert "export: that needs torch and transformers, for a CPU: pip install torch transformers --extra-index-url " in said.err
     wanted, found = (folders.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
 

@@ -18,7 +18,8 @@ MOVES += [((4, 1), (2, 2))]
 @pytest.mark.parametrize("before, after", MOVES)
 def test_a_run_goes_on_elsewhere(several: Several, tmp_path: Path, row: Table, before: tuple[int, int], after: tuple[int, int]) -> None:
     workdir = several.stopped(*before, EVERY, tmp_path / "run")
-    assert f"on {after[0] * after[1]} x cpu (dp), attention xla, resume {workdir}/checkpoints/{EVERY}" in several.finish(*after, workdir)
+    said = f"on {after[0] * after[1]} x cpu (dp), attention xla (plain operations), resume {workdir}/checkpoints/{EVERY}"
+    assert said in several.finish(*after, workdir)
     furthest = assert_same_run(several.undisturbed(*before), workdir, CLOSE, STEPS)
     moved = " to ".join(f"{procs} x {devices}" for procs, devices in (before, after))
     row(f"T8 {moved} devices", 1, f"rows identical, {STEPS - EVERY} steps' numbers to {furthest:.0e}")

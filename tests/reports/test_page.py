@@ -240,6 +240,13 @@ def test_a_fine_tuning_beside_another_run_is_its_seeds(tmp_path: Path, undrawn: 
     assert "3 runs" in written(tmp_path / "tuned" / "comparison.html")[1].text
 
 
+def test_the_page_says_what_its_numbers_mean(tmp_path: Path, undrawn: None) -> None:
+    report(make(tmp_path / "run", metrics(20)), with_baselines=False)
+    text = written(tmp_path / "run" / "report.html")[1].text
+    assert "mask_rate predicted tokens as a share of all real tokens; objective.rate is rounded to whole tokens in each row" in text
+    assert "lr the learning rate" in text and "replaced tokens" not in text
+
+
 def test_each_point_of_a_short_curve_is_marked(tmp_path: Path, undrawn: None) -> None:
     """Of a single row too, which a line alone does not show."""
     for steps, dots in ((10, 1), (190, 19), (200, 0)):

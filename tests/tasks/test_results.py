@@ -9,9 +9,10 @@ import pytest
 
 from jaxenc.cli import finetune as command
 from jaxenc.cli.main import PREEMPTED, main
+from jaxenc.reports.tuned import verdict
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.finetune import finetune
-from jaxenc.tasks.results import Outcome, Results, of_others, quoted, table
+from jaxenc.tasks.results import REMEDY, Outcome, Results, of_others, quoted, table
 from tests.tuned import settings
 
 
@@ -95,3 +96,12 @@ def test_a_score_that_is_no_number_has_no_deviation() -> None:
     """A correlation of equal answers is NaN; `statistics.stdev` raises AttributeError for it."""
     found = Results("m", (Outcome(0, "", 1, {"m": float("nan")}), Outcome(1, "", 1, {"m": 0.5})))
     assert str(found.summary["m"]["std"]) == "nan"
+
+
+def test_one_answer_for_all_comes_with_what_to_do() -> None:
+    found = Results("accuracy", (outcome(0, 0.5), outcome(1, 0.25, degenerate=1.0)))
+    assert table(found)[2].endswith("  one answer for all") and table(found)[-1] == f"one answer for all: {REMEDY}"
+    assert f"A seed has one answer for all: {REMEDY}." in verdict(found)
+    assert not any(
+        "one answer" in line for line in (*table(Results("accuracy", found.seeds[:1])), verdict(Results("accuracy", found.seeds[:1])))
+    )

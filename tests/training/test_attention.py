@@ -39,9 +39,10 @@ def test_every_phase_has_its_own(tmp_path):
     chosen = choose(BERT, "gpu", tmp_path)
     assert chosen.backends == {128: "pallas", 512: "cudnn"} and not chosen.recorded
     assert chosen.line == "attention pallas for rows of 128, cudnn for rows of 512"
-    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig()), "gpu", tmp_path).line == "attention pallas"
-    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig(attention_dropout=0.0)), "gpu", tmp_path).line == "attention xla"
-    assert choose(DROPPING, "gpu", tmp_path).line == "attention pallas" and choose(BERT, "cpu", tmp_path).line == "attention xla"
+    pallas, xla = "attention pallas (our fused kernel)", "attention xla (plain operations)"
+    for model, line in ((XlnetConfig(), pallas), (XlnetConfig(attention_dropout=0.0), xla)):
+        assert choose(dataclasses.replace(DROPPING, model=model), "gpu", tmp_path).line == line
+    assert choose(DROPPING, "gpu", tmp_path).line == pallas and choose(BERT, "cpu", tmp_path).line == xla
     assert chosen.warnings(resumed=False) == []
 
 
@@ -90,6 +91,6 @@ def test_a_run_writes_the_record_and_prints_its_choice(data, tmp_path):
     (length,) = job.attention.backends
     assert json.loads((tmp_path / RECORD).read_text()) == {"platform": "cpu", "rows": {str(length): "xla"}}
     assert job.files[RECORD] == (tmp_path / RECORD).read_bytes()  # every checkpoint holds it: an evaluation reads it there
-    assert ", attention xla, from scratch" in prepare.describe(job, Start("fresh", tmp_path, 0))
+    assert ", attention xla (plain operations), from scratch" in prepare.describe(job, Start("fresh", tmp_path, 0))
     assert prepare.prepare(test_loop.recipe(data), tmp_path).attention.recorded == {length: "xla"}
     assert "train.attention" in Run(model=ElmoConfig()).unused  # says nothing of it

@@ -1,5 +1,6 @@
 """What ends a run early: signals, steps in a row that are not finite."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -36,6 +37,18 @@ def test_the_first_signal_asks_and_a_second_interrupt_ends() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_second_interrupt_that_was_lost_ends_the_run_when_it_asks_next() -> None:
+    """As where both come within one call of C, which Python sees as one."""
+    with Stop() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop.requested
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                assert stop.requested
 
 
 def test_a_thread_of_the_caller_trains_without_handlers() -> None:

@@ -204,6 +204,9 @@ def test_text_that_is_learned_by_heart() -> None:
 
 def test_text_that_is_there_twice() -> None:
     assert names(repeats.duplicates(history(falling, text=Text(COUNTS, 1000, repeated=0.4)))) == ["data repeated"]
+    for copied, advice in ((0.3, "--drop-duplicates exact, or near"), (0.1, "keep each line once")):
+        (found,) = repeats.duplicates(history(falling, text=Text(COUNTS, 1000, repeated=0.4, copied=copied)))
+        assert advice in found.fix
     assert names(repeats.duplicates(history(falling, text=Text(COUNTS, 1000, known=0.4)))) == ["held-out text"]
     assert not [*repeats.duplicates(history(falling, text=Text(COUNTS, 1000, repeated=0.1, known=0.1)))]
 
