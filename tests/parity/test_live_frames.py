@@ -11,7 +11,7 @@ import transformers
 
 import jaxenc
 from jaxenc.convert import hf
-from jaxenc.data.tokenizers import Tokenizer, bpe, word_bpe, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, wordpiece
 from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.bert.model import BertConfig
@@ -78,4 +78,9 @@ def test_a_text_and_a_pair_in_transformers(family: str, kind: str, tmp_path: Pat
             expected = network(**given)[0].numpy()
         rows["positions"] = model.config.model.positions_of(rows["tokens"])
         assert np.abs(model.hidden(rows)[-1] - expected).max() <= 1e-5
+    theirs.save_pretrained(tmp_path / "theirs")
+    back = load(tmp_path / "theirs")
+    assert (
+        back.frame(2) == model.tokenizer.frame(2) and back.reframed == model.tokenizer.reframed and back.encode(TEXT) == tool.encode(TEXT)
+    )
     assert theirs(FIRST)["input_ids"] == model.encode([FIRST]).tokens[0].tolist()
