@@ -36,7 +36,8 @@ class Frame:
     @property
     def ends_in_cls(self) -> bool:
         """Whether CLS is after the text."""
-        return self.single.split()[0] == "A"
+        names = [name for name, _ in self.parts(1)]
+        return "cls" in names[names.index("A") :]
 
     @property
     def types(self) -> int:

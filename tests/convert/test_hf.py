@@ -12,12 +12,14 @@ import pytest
 
 from jaxenc import config, tree
 from jaxenc.convert import hf
+from jaxenc.data.frames import CLS_FIRST
 from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 from jaxenc.families import fine_tuned
 from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.training.run import from_dict
+from jaxenc.training.run import Run, from_dict
 from tests import tiny
 from tests.convert import folders
 from tests.data import spiece_models
@@ -318,6 +320,21 @@ def test_a_tokenizer_whose_pad_is_not_the_models_is_one_line(spoken: Path, tmp_p
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     said = refused(folder)
     assert "the tokenizer has the pad id 0, with which model.first_position would be 1 and is 2" in said
+
+
+def test_a_frame_of_another_family_is_the_models_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """A BERT with the files of a vocabulary that puts CLS last, whose type transformers refuses; one that agrees is silent."""
+    tool = unigram.train(["the cat sat on a mat"] * 9, 40)
+    run = Run(HeadsConfig(), dataclasses.replace(tiny.MODEL, layers=1)).with_vocabulary(tool.vocabulary)
+    hf.save(tmp_path / "theirs", Model(run, tiny.drawn(run), tool))
+    found = hf.load(tmp_path / "theirs").tokenizer
+    assert "texts are framed as a bert reads them, <cls> A <sep>, with its token types; the tokenizer's files have A <sep> <cls>" in (
+        capsys.readouterr().err
+    )
+    assert found.frame(2) == tool.in_frame(CLS_FIRST).frame(2) and found.vocabulary == tool.vocabulary
+    hf.save(tmp_path / "ours", hf.load(tmp_path / "theirs"))
+    capsys.readouterr()
+    assert hf.load(tmp_path / "ours").tokenizer.files == found.files and not capsys.readouterr().err
 
 
 def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:

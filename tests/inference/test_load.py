@@ -102,6 +102,12 @@ def test_guesses_are_the_softmax_over_the_true_vocabulary(model: Model) -> None:
     assert masks[0] != masks[1] and model.fill_mask("the [MASK] brown [MASK]", k=3)[1] == masks[1][:3]
 
 
+def test_a_mask_by_its_other_name(model: Model) -> None:
+    """`<mask>` for a vocabulary that calls it [MASK], where the text has no mask of its own."""
+    assert model.fill_mask("the <mask> brown") == model.fill_mask("the [MASK] brown")
+    assert len(model.fill_mask("<mask> [MASK]")) == 1
+
+
 def test_a_guess_can_be_read(tmp_path: Path) -> None:
     """A byte-level piece is decoded, without its blank; a part of a character is written in hexadecimal,
     and a blank alone as the vocabulary writes it."""

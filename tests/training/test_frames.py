@@ -112,5 +112,5 @@ def test_an_older_tuned_model_answers_as_it_did(pieces: Path, tmp_path: Path, ca
     found = tuned.predict(texts, details=True)
     assert tuned.tokenizer.frame(1)[-1] == (tuned.tokenizer.vocabulary.cls, 1)
     said = [json.loads(line) for line in lines]
-    print(said[0], found[0])
-    assert [one["answer"] for one in said] == [one["answer"] for one in found]
+    for one, other in zip(said, found, strict=True):
+        assert one["answer"] == other["answer"] and one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
