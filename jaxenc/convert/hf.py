@@ -13,6 +13,7 @@ import numpy as np
 from jaxenc import heads, tree
 from jaxenc.convert import assemble, places, runs, sizes
 from jaxenc.data.folders import must_be_new
+from jaxenc.data.tokenizers.tokenizer import SETTINGS
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.count import has_vocabulary, true_shape
@@ -106,6 +107,14 @@ def export(ours: Model) -> Export:
     return _layout(ours).write(assemble.weights(ours))
 
 
+def _without_types(settings: Path) -> None:
+    """Leaves token types out of what the tokenizer gives: for types of 0 OpenAIGPTModel adds row 0 of the token table to each vector."""
+    facts = json.loads(settings.read_text())
+    if "token_type_ids" in facts.get("model_input_names", ()):
+        facts["model_input_names"].remove("token_type_ids")
+        settings.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
 def own_heads(ours: Model) -> dict[str, np.ndarray]:
     """{path: array} of the parameters of heads that are not built in, without the rows that pad the vocabulary; `OWN_HEADS` holds them."""
     kept = {name: ours.params[name] for name in ours.heads if name in ours.params and name not in heads.BUILT_IN}
@@ -142,6 +151,8 @@ def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, st
             (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
             if ours.tokenizer is not None:
                 ours.tokenizer.save(folder, ours.config.model.positions)
+                if ours.config.model.types < 2:
+                    _without_types(folder / SETTINGS)
         if own := own_heads(ours):
             safetensors.write(whole / OWN_HEADS, own, safetensors.NAMED[dtype])
     return {out / name: class_of(theirs.config) for name, theirs in exports.items()}
