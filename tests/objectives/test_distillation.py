@@ -120,6 +120,7 @@ def stepped(preset: str, devices: int, parts: int) -> tuple[State, State, dict[s
     return start, *compiled.run(tiny.reads(tiny.batch(tiny.RAGGED), shown))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_step_of_eight_devices_and_two_parts_is_that_of_one() -> None:
     """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on. The teacher has no moments and stays as it is, bit for bit."""
