@@ -211,7 +211,6 @@ def test_a_bad_place_for_predictions_is_one_line_before_any_work(
     assert (tmp_path / "taken.npz").read_text() == "mine" and not place.with_name("p.npz").exists()
 
 
-@pytest.mark.full
 def test_seeds_share_one_compilation() -> None:
     """Three seeds through one jitted step, from the same parameters: compiled once, and each has masks and dropout of its own."""
     ready = eight_rows(OptimConfig(), 1e-3)
