@@ -2,7 +2,7 @@
 
 Objectives that carry something from step to step have this beside their own tests (test_plm_step.py, test_bilm_step.py), as have those
 with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py). In the short suite test_compiled.py stands for one
-network, and test_rtd_step.py and test_replaced_mlm.py for two.
+network, and test_rtd_step.py for two.
 """
 
 import dataclasses
