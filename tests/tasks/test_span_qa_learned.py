@@ -62,7 +62,6 @@ def make(folder: Path, model: EncoderConfig) -> Path:
     return folder / "model"
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("head", ["spans", *(pytest.param(head, marks=pytest.mark.full) for head in ("joint_spans", "beam_spans"))])
 def test_answers_are_learned(head: str, tmp_path: Path) -> None:
     """Rows have 20 tokens, so the longest contexts are several windows."""
