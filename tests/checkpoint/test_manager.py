@@ -1,6 +1,7 @@
 """Saving: what a finished step holds, what is kept, and that a death or an error at any point leaves the steps before it."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -138,6 +139,24 @@ def test_what_nobody_awaits_of_a_failed_save_is_quiet(caplog: pytest.LogCaptureF
     with pytest.raises(OSError, match="^No space left on device$") as raised:
         writer.wait()
     assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_writer_collects_what_a_failed_save_left_and_goes_through_no_process_without_one(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected: list[bool] = []
+    writer = arrays.Writer("one")
+    writer._orbax.close()
+    writer._orbax = mock.Mock(wait_until_finished=mock.Mock(side_effect=ValueError("Failed to write") if fails else None))
+    monkeypatch.setattr(arrays, "LAST_WRITES", 0)
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(True))
+    writer.start(tmp_path / "state", {"kernel": jnp.ones(3)})
+    with pytest.raises(OSError) if fails else contextlib.nullcontext():
+        writer.wait()
+    assert len(collected) == fails
+    writer.close()
+    assert len(collected) == 2 * fails
 
 
 def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:
