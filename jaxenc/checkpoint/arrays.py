@@ -54,7 +54,7 @@ class Writer:
 
     def __init__(self, name: str, per_process: bool = False) -> None:
         self._name, self._per_process, self._in_flight = name, per_process, IN_FLIGHT
-        self._orbax = self._make()
+        self._orbax, self._ended_well = self._make(), True
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
         """Copies {path: array} to the host and starts to write the new folder `directory`; the arrays may then be donated."""
@@ -64,6 +64,7 @@ class Writer:
             self._orbax.close()
             self._in_flight = needed
             self._orbax = self._make()
+        self._ended_well = False
         self._orbax.save(directory, args=ocp.args.PyTreeSave(tree.from_leaves(leaves.items())))
 
     def wait(self) -> None:
@@ -82,13 +83,16 @@ class Writer:
             # leave this place, and they go here, where `quiet` hears it.
             _let_go()
             raise OSError(failure)
+        self._ended_well = True
 
     def close(self) -> None:
         """Ends the threads. The writer is of no use afterwards."""
         self._orbax.close()
-        # What nobody awaits of a failed save goes here too, where `quiet` still hears it.
+        # What nobody awaits of a failed save goes here too, where `quiet` still hears it. After any other save the collector need not go
+        # through all objects of the process, which takes a second where there are many programs.
         del self._orbax
-        _let_go()
+        if not self._ended_well:
+            _let_go()
 
     def _make(self) -> ocp.AsyncCheckpointer:
         # One database for all arrays (OCDBT) would have to be merged from those of all processes, which needs their files in one place; a

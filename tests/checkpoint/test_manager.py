@@ -1,6 +1,7 @@
 """Saving: what a finished step holds, what is kept, and that a death or an error at any point leaves the steps before it."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -24,6 +25,7 @@ from jaxenc.checkpoint.restore import restore_state
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import newest_valid, steps, verify
 from jaxenc.errors import UserError
+from tests.selection import thinned
 
 from .conftest import abstract, make_state, save_all
 
@@ -139,6 +141,24 @@ def test_what_nobody_awaits_of_a_failed_save_is_quiet(caplog: pytest.LogCaptureF
     assert raised.value.__context__ is None
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_writer_collects_what_a_failed_save_left_and_goes_through_no_process_without_one(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected: list[bool] = []
+    writer = arrays.Writer("one")
+    writer._orbax.close()
+    writer._orbax = mock.Mock(wait_until_finished=mock.Mock(side_effect=ValueError("Failed to write") if fails else None))
+    monkeypatch.setattr(arrays, "LAST_WRITES", 0)
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(True))
+    writer.start(tmp_path / "state", {"kernel": jnp.ones(3)})
+    with pytest.raises(OSError) if fails else contextlib.nullcontext():
+        writer.wait()
+    assert len(collected) == fails
+    writer.close()
+    assert len(collected) == 2 * fails
+
+
 def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:
     before, filters = set(threading.enumerate()), len(logging.getLogger("absl").filters)
     save_all(tmp_path, [1])
@@ -178,7 +198,9 @@ def test_kill_at_every_stage_leaves_a_step_to_restore(killed: Path, stage: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "words"), [("size_limit", "File too large; free space"), ("read_only", "Permission denied")])
+@pytest.mark.parametrize(
+    ("fault", "words"), thinned([("size_limit", "File too large; free space"), ("read_only", "Permission denied")], "read_only")
+)
 def test_a_full_or_read_only_directory_is_one_line_and_harms_no_step(fault: str, words: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

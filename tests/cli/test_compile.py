@@ -67,7 +67,6 @@ def test_what_is_refused_before_anything_compiles(arguments: str, words: str, fa
     assert words in fails("compile", "--config", "bert/tiny", *arguments.split())
 
 
-@pytest.mark.full
 def test_a_step_that_does_not_fit_comes_with_advice(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a card of 1 MB: said, with what to change; and no batch is the largest."""
     monkeypatch.setitem(chips.CHIPS, "NVIDIA H100 80GB HBM3", chips.Chip(1e12, 1e6, 1e12, 1e12, 1e12))

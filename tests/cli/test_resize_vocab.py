@@ -79,7 +79,6 @@ def test_a_student_is_trained_on_with_a_teacher_of_its_vocabulary(trained: Path,
     assert " --config.objective.teacher=TEACHER --init-from " in said and "`jaxenc resize-vocab` adds them to it too" in said
 
 
-@pytest.mark.full
 def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """In a byte-level vocabulary: a blank and the word are two tokens, the word with its blank is one."""
     tokenizer = bpe.train(["the quick brown fox"] * 3, 300)

@@ -89,7 +89,10 @@ def test_an_error_of_the_texts_ends_the_process(tmp_path: Path, monkeypatch) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("sign, code", [(signal.SIGTERM, 75), (signal.SIGINT, 1), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    "sign, code",
+    [(signal.SIGTERM, 75), *(pytest.param(*one, marks=pytest.mark.full) for one in ((signal.SIGINT, 1), (signal.SIGKILL, -9)))],
+)
 def test_r38_a_training_ends_within_seconds_of_a_signal(sign: signal.Signals, code: int, tmp_path: Path) -> None:
     """While the library chooses pieces of unbroken text, for which it takes minutes: neither process is left, nor a folder."""
     (tmp_path / "text").write_text("\n".join(letters(3000, n) for n in range(600)))

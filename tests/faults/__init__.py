@@ -9,7 +9,7 @@ T3 kill -9 of one of several processes                      test_gang_killed, te
 T4 SIGTERM to one process, T5 a second signal in the save   test_gang_stopped
 T6 a disk that takes no checkpoint                          test_disk
 T7 a newest checkpoint that is damaged                      test_damaged
-T8 other devices and processes                              test_elastic
+T8 other devices and processes                              test_elastic, with --full alone; tests/training/test_loop.py (devices)
 T9 numbers that are not finite                              test_numbers
 T10 the directory of another run                            test_other_run
 T11 a process that stands still                             test_still, test_meeting (barriers, and saves)

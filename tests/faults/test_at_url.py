@@ -47,7 +47,6 @@ def lived(nano: Nano, url: str, notes: Path, *accident: object) -> str:
     return said
 
 
-@pytest.mark.full
 @pytest.mark.slow
 def test_killed_at_the_last_file_of_an_upload_and_in_a_deletion(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], url: str, tmp_path: Path, row: Table

@@ -17,7 +17,6 @@ from jaxenc.training.pretrain import pretrain
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.selection import thinned
 from tests.training.stepping import stepping
 
 pytestmark = pytest.mark.slow
@@ -58,7 +57,7 @@ def test_rows_that_do_not_divide_give_the_same_number(
     row(f"T13 {rows} held-out rows on 8 devices, a last batch of {rows % 8}", 3, "one number, within 1e-6")
 
 
-@pytest.mark.parametrize("failure", thinned(FAILURES, "an exception"))
+@pytest.mark.parametrize("failure", FAILURES)
 def test_a_failed_evaluation_costs_no_checkpoint(failure: str, nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     """The step whose evaluation fails is saved whole, and the run that goes on from it is the undisturbed one."""
     error, kind, words = FAILURES[failure]

@@ -10,6 +10,7 @@ from jaxenc.cli.main import main
 from jaxenc.inference import word_features, words
 from tests import tiny
 from tests.inference import probing
+from tests.selection import thinned
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,7 @@ def command(model: Path, folder: Path, *more: str) -> list[str]:
     return ["probe", "--model", str(model), *data, *given, *more]
 
 
-@pytest.mark.parametrize("kind, layers", [("bert", 3), ("elmo", 3)])
+@pytest.mark.parametrize("kind, layers", thinned([("bert", 3), ("elmo", 3)], "elmo"))
 def test_the_table_of_a_model(kind: str, layers: int, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """A score for every layer, the mix and both baselines; the features are gone. A word always has the same tag here, so the baseline by
     word makes no error, and layer 0 of a random model has few."""

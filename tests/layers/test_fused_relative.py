@@ -21,6 +21,7 @@ from jaxenc.sharding.mesh import MeshConfig
 from tests import tiny
 from tests.layers.test_fused import distance, kept_by, lowered, verified
 from tests.objectives import streams
+from tests.selection import thinned
 
 ROWS, HEADS, LAYER = 2, 2, 3
 # No kernel walks in steps of its own tile, so that a walk one step short or long shows.
@@ -154,10 +155,13 @@ def test_eight_devices_compute_what_one_computes(preset, tensor, predictions):
     assert not [name for name in ("all-gather", "all-to-all", "collective-permute") if name in text]
 
 
+LOWERED = [(512, 0, 0, 0.1), (512, 384, 85, 0.1), (100, 7, 0, 0.0), (1, 0, 1, 0.1)]
+
+
 # jax 0.12 still has Pallas's Triton backend and says that a later version will not.
 @pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("length, memory, predictions, rate", [(512, 0, 0, 0.1), (512, 384, 85, 0.1), (100, 7, 0, 0.0), (1, 0, 1, 0.1)])
+@pytest.mark.parametrize("length, memory, predictions, rate", thinned(LOWERED, (512, 384, 85, 0.1)))
 def test_every_variant_lowers_for_a_gpu(length, memory, predictions, rate, dtype, monkeypatch):
     """Triton takes fewer operations than the interpreter; one kernel forward and two backward."""
     monkeypatch.undo()

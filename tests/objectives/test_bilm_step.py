@@ -33,8 +33,9 @@ def stepped(preset: str, devices: int, parts: int) -> tuple[State, dict[str, Any
     return state, report
 
 
+@pytest.mark.full
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", [("fsdp", 8, 2), *(pytest.param(one, marks=pytest.mark.full) for one in MORE)], ids=str)
+@pytest.mark.parametrize("layout", [("fsdp", 8, 2), *MORE], ids=str)
 def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:
     """Losses with the negatives of the step, gradients and both directions' states <= 1e-6 in four parts, and 1e-5 on eight devices."""
     bound = 1e-6 if layout[1] == 1 else 1e-5

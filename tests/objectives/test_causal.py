@@ -143,6 +143,7 @@ def test_a_loaded_model_sees_the_past_alone(tmp_path: Path) -> None:
         assert (hidden[1:, 0, 4] != hidden[1:, 1, 4]).any(axis=-1).all()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_microbatches_and_devices_change_nothing() -> None:
     """Eight devices and two microbatches against one and one: loss and gradient within 1e-5, with dropout, on rows of unequal counts."""

@@ -105,6 +105,7 @@ def step(devices: int, microbatches: int) -> tiny.Compiled:
     return tiny.compile_for(objective, OptimConfig(warmup=0), config, tiny.phase(ROWS, LENGTH, 30, lr=3e-3), tiny.mesh("dp", devices))
 
 
+@pytest.mark.full
 def test_parts_and_devices_are_the_whole_batch() -> None:
     """Loss and gradient of a step with dropout: one device, and eight in two parts (<= 1e-5); no row moves between devices.
 

@@ -26,6 +26,7 @@ from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import State, parameters
 from tests import tiny
 from tests.objectives import reference_distillation as reference
+from tests.selection import thinned
 
 SIZES = {"vocab_size": 200, "width": 16, "heads": 2, "feed_forward": 24, "positions": 48}
 BERT = BertConfig(**SIZES, layers=2, dropout=0.1, attention_dropout=0.1)
@@ -57,7 +58,7 @@ def loss_of(chosen: Distillation, example: Any, keys: rng.Keys, train: bool) -> 
     return loss
 
 
-@pytest.mark.parametrize("places, at_once", [("predicted", 12), pytest.param("all", 12, marks=pytest.mark.full), ("all", 5)])
+@pytest.mark.parametrize("places, at_once", thinned([("predicted", 12), ("all", 12), ("all", 5)], ("all", 5)))
 def test_loss_and_gradient_are_those_of_the_reference(places: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within 1e-5, with a temperature and weights of no special value. The reference gets the outputs of both models for the corrupted
     rows, and its slopes are pulled back through the student's. `all` with the logits of all places at once, and of five."""
@@ -120,6 +121,7 @@ def stepped(preset: str, devices: int, parts: int) -> tuple[State, State, dict[s
     return start, *compiled.run(tiny.reads(tiny.batch(tiny.RAGGED), shown))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_step_of_eight_devices_and_two_parts_is_that_of_one() -> None:
     """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on. The teacher has no moments and stays as it is, bit for bit."""

@@ -197,6 +197,7 @@ def test_a_recipe_names_heads() -> None:
     assert run.objective == HeadsConfig(("pooler", "classifier"), ("no", "yes")) and run.plan[0].max_predictions == 0
 
 
+@pytest.mark.full
 def test_heads_train_on_eight_devices_in_parts() -> None:
     """The first loss is the sum of means over the whole batch, whatever the mesh and the parts (<= 1e-5); twenty-five steps halve it."""
     config = HeadsConfig(("pooler", "classifier", "tags", "spans"), LABELS)

@@ -26,6 +26,7 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import parameters
 from tests import tiny
+from tests.selection import thinned
 
 TEXTS = ((5, 3, 8), (16,), (7, 9), (4,))  # tokens of the texts of each row of 16 places, specials included
 LENGTH = 16
@@ -82,7 +83,7 @@ def objective_of(name: str, is_packed: bool) -> Any:
     return tiny.objective(config, model, LENGTH, dataclasses.replace(tiny.execution(), packed=is_packed), teacher=teacher)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] * (name == "replaced_mlm")) for name in OBJECTIVES])
+@pytest.mark.parametrize("name", thinned(OBJECTIVES, "rtd", "causal"))
 def test_the_loss_of_packed_texts_is_that_of_each_alone(name: str) -> None:
     """Within 1e-5 of each term, on the same corrupted texts."""
     together, apart = objective_of(name, True), objective_of(name, False)
@@ -129,7 +130,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] * (name in ("roberta", "distilbert"))) for name in MODELS])
+@pytest.mark.parametrize("name", thinned(MODELS, "bert", "gpt"))
 def test_no_gradient_passes_from_one_text_to_the_embeddings_of_another(name: str) -> None:
     """Exactly zero, in the rows of the token table that only the other text reads; its own are not zero."""
     objective = tiny.objective(*MODELS[name], LENGTH, dataclasses.replace(tiny.execution(), packed=True))

@@ -40,7 +40,7 @@ def remembered(chosen: Plm, rows: int, seed: int = 0) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(
     "config, data",
-    [(FULL, SHORT), (dataclasses.replace(FULL, memory=0), SHORT), (PUBLISHED, streams.DATA)],
+    [(FULL, SHORT), pytest.param(dataclasses.replace(FULL, memory=0), SHORT, marks=pytest.mark.full), (PUBLISHED, streams.DATA)],
     ids=["clean", "no memory", "published"],
 )
 def test_a_token_that_the_order_hides_changes_nothing(config: PlmConfig, data: DataConfig) -> None:

@@ -19,7 +19,7 @@ from tests.objectives import streams
 
 # One layer: compiling is what takes the time.
 MODEL = dataclasses.replace(streams.MODEL, layers=1)
-LAYOUTS = [("fsdp", 8, 2), *(pytest.param(one, marks=pytest.mark.full) for one in [("dp", 8, 1), ("fsdp_tp", 8, 4)])]
+LAYOUTS = [("fsdp", 8, 2), ("dp", 8, 1), ("fsdp_tp", 8, 4)]
 # fsdp is that of the test above.
 MORE = [("fsdp_tp", 8, 4), ("dp", 8, 1), ("dp", 8, 4), ("fsdp", 8, 1)]
 
@@ -45,6 +45,7 @@ def ready(preset: str, devices: int, parts: int, kind: type[Plm] = Plm) -> tiny.
     return tiny.compile_for(probe, OptimConfig(clip=0.0), config, one, tiny.mesh(preset, devices), preset)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:

@@ -114,6 +114,7 @@ def states(params: dict, hidden: jax.Array) -> States:
     return States(hidden, params["embeddings"]["token"]["table"])
 
 
+@pytest.mark.full
 def test_all_tokens_on_eight_devices_are_those_of_one() -> None:
     """Rows over all devices, every table split: sums and gradients <= 1e-5. The rest of the step is that of replaced-token detection."""
     objective, params, _, _ = setting(ALL)

@@ -18,10 +18,9 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import State
 from tests import tiny
-from tests.selection import FULL
 
 MODEL = dataclasses.replace(tiny.PAIR, layers=1)
-LAYOUTS = [("fsdp_tp", 8, 2), *([("dp", 8, 4)] if FULL else [])]
+LAYOUTS = [("fsdp_tp", 8, 2), ("dp", 8, 4)]
 # Two scores nearer than this may change places with the order of a sum.
 NEAR = 1e-4
 # Draws of each prediction, in chunks.
@@ -64,6 +63,7 @@ def stepped(preset: str, devices: int, parts: int, fresh: bool = False) -> tuple
     return state, report, seen
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:
@@ -77,6 +77,7 @@ def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int
     assert scores.sum() == sum(tiny.RAGGED) and report["bad"] == 0
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_samples_differ_between_layouts_at_near_ties_alone() -> None:
     """500 draws of each of the step's 84 predictions from the logits of each layout, 6e-7 apart by their rounding, with one noise.

@@ -12,14 +12,15 @@ from tests.parity.cases import CASES, PAIRS, PLAIN, Case, example, golden
 
 # Heads that are one linear layer: those of a BERT are here, and those of the other families in test_live.py.
 LINEAR = {name for name in PLAIN if not name.startswith("Bert")}
-# With the other form of GELU one model a family, and the heads that have a GELU of their own.
-REPEATED = {"BertForMaskedLM", "BertForSequenceClassification", "DistilBertForSequenceClassification", *PLAIN}
-MODELS = [
-    pytest.param(pair, id="-".join(pair), marks=pytest.mark.full if pair[0] in (LINEAR if pair[1] == "gelu" else REPEATED) else [])
-    for pair in PAIRS
-]
+# A model without a head has the hidden states that it has with one.
+BARE = {name for name in CASES if name.endswith("Model") and "HeadsModel" not in name and "HeadModel" not in name}
+# The other form of GELU is chosen in one place (layers/activation.py) for all families but XLNet, and heads take that of the model.
+OTHER_FORM = {"BertForPreTraining", "ElectraForPreTraining", "XLNetModel"}
+COMPARED = {*((name, "gelu_new") for name in OTHER_FORM), *((name, "gelu") for name in CASES if name not in LINEAR | BARE)}
+MODELS = [pytest.param(pair, id="-".join(pair), marks=[] if pair in COMPARED else pytest.mark.full) for pair in PAIRS]
 # Gradients: every loss of a BERT, and of each other family what is its own. Through the other form of GELU those of one model.
-REACHED = LINEAR | {"BertForMaskedLM", "XLNetLMHeadModel"}
+REACHED = LINEAR | BARE | {"BertForMaskedLM", "RobertaForMaskedLM", "ElectraForSequenceClassification", "XLNetLMHeadModel"}
+REACHED |= {"DistilBertForSequenceClassification"}
 SHORT = {("BertForPreTraining", "gelu_new"), *((name, "gelu") for name in CASES if name not in REACHED)}
 LEARNT = [pytest.param(pair, id="-".join(pair), marks=[] if pair in SHORT else pytest.mark.full) for pair in PAIRS]
 

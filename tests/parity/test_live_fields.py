@@ -16,7 +16,7 @@ from tests.data import word_bpe_files
 from tests.data.test_sentencepiece import model_of
 from tests.parity import fields
 from tests.parity.fields import Files
-from tests.selection import FULL
+from tests.selection import FULL, thinned
 
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5", "newton e1"] * 4
 TEXTS = [
@@ -139,7 +139,7 @@ def check(kind: str, part: int, folder: Path) -> Counter[tuple[str, str]]:
     return counts
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", thinned(KINDS, *list(KINDS)[::3]))
 def test_each_field_is_followed_or_named(kind: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """One change in SHORT; the long suite compares all of them. What transformers opens is refused for fewer than one change in ten. The
     counts are in the report of the run."""

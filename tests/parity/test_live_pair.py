@@ -9,12 +9,11 @@ import pytest
 
 from tests import tiny
 from tests.parity import ours, pair, peer
+from tests.selection import thinned
 
 
 # Each way to share and each way to mask once, as in test_golden_pair.py.
-@pytest.mark.parametrize(
-    "sharing, name", [one if one in pair.COMMITTED else pytest.param(*one, marks=pytest.mark.full) for one in pair.SETTINGS]
-)
+@pytest.mark.parametrize("sharing, name", thinned(pair.SETTINGS, pair.COMMITTED[0]))
 def test_the_joint_loss_and_all_gradients(sharing: str, name: str, tmp_path: Path) -> None:
     """<= 1e-5 of the loss, and of the gradients as design.md says; padding, replaced tokens, right guesses, places drawn twice."""
     theirs = peer.pair(sharing, pair.USUAL)

@@ -19,12 +19,11 @@ from tests import tiny
 from tests.convert import tf1_xlnet
 from tests.parity import ours, peer, peer_xlnet, xlnet
 from tests.parity.cases import CASES
+from tests.selection import thinned
 
 
-# Golden arrays have the others (test_golden_xlnet.py).
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full) if name in xlnet.COMMITTED else name for name in xlnet.SETTINGS]
-)
+# Golden arrays have two others (test_golden_xlnet.py).
+@pytest.mark.parametrize("name", thinned(xlnet.SETTINGS, "both directions"))
 def test_streams_logits_memory_and_gradients(name: str) -> None:
     """<= 1e-5 in all layers of both streams, logits and new memory, of the loss, and of all gradients as design.md says."""
     s = xlnet.SETTINGS[name]

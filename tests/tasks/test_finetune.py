@@ -64,7 +64,6 @@ def test_answers_are_those_that_were_scored(model: Path, labelled: Labelled, tmp
     assert outcome.scores["accuracy"] == pytest.approx(right, abs=1e-12)
 
 
-@pytest.mark.full
 def test_best_keeps_the_first_of_the_highest_scores(model: Path, labelled: Labelled, tmp_path: Path) -> None:
     """Scores are made up: the second of four evaluations is the best, and so is the third."""
     scores = iter([0.5, 0.75, 0.75, 0.25])
@@ -131,7 +130,6 @@ def test_a_seed_that_diverges_is_reported_and_the_next_one_goes_on(model: Path, 
     assert found.summary["accuracy"]["mean"] == found.seeds[1].scores["accuracy"]
 
 
-@pytest.mark.full
 def test_types_of_the_user_name_scores(model: Path, tmp_path: Path) -> None:
     """Entity types with a hyphen and with a dollar: their scores are written to metrics.jsonl and read again; the table shows the first six
     scores."""

@@ -28,15 +28,15 @@ from jaxenc.training.accumulate import combine
 from jaxenc.training.state import parameters
 from tests import tiny
 from tests.inference import probing
+from tests.selection import thinned
 
 FROZEN = FrozenConfig("bilstm", penalty=0.5, dropout=0.5, cells=5)
 TRAIN = TuneConfig(steps=3, batch=8, length=12, lengths=(12,))
 OPTIM = OptimConfig(lr=0.1, warmup=0, weight_decay=0.5, decay_exclude=())
 
 
-@pytest.mark.full
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["bert", "elmo"])
+@pytest.mark.parametrize("kind", thinned(["bert", "elmo"], "bert"))
 def test_the_encoder_does_not_change_by_a_bit(kind: str, tmp_path: Path) -> None:
     """After three steps with a large rate and weight decay: the encoder of the checkpoint is that of the model, there are no moments of it,
     and every parameter of the probe has moved. The model loads, and gives its tags. One of the two is evaluated."""

@@ -90,7 +90,6 @@ def test_commands_say_which_seed_they_take(tuned: Path, tmp_path: Path, capsys: 
         assert f"export: {tuned}/runs/seed_{seed}/checkpoints/60{why}\n" in capsys.readouterr().err
 
 
-@pytest.mark.full
 def test_the_report_of_a_fine_tuning(tuned: Path, capsys: pytest.CaptureFixture) -> None:
     """Of all seeds their table; of one its curves, without a word on count baselines, which are of pretraining data."""
     assert main(["report", "--workdir", str(tuned / "runs")]) == 0

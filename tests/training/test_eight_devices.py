@@ -1,8 +1,8 @@
 """The compiled step of every objective on eight devices, under every preset, whole and in parts: the numbers of one device.
 
 Objectives that carry something from step to step have this beside their own tests (test_plm_step.py, test_bilm_step.py), as have those
-with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py). In the short suite test_compiled.py stands for one
-network, and test_rtd_step.py and test_replaced_mlm.py for two.
+with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py). In the short suite test_compiled.py stands for all,
+with test_accumulate.py for what is carried and test_counts.py (tests/baseline) for two networks.
 """
 
 import dataclasses

@@ -211,7 +211,6 @@ def test_a_bad_place_for_predictions_is_one_line_before_any_work(
     assert (tmp_path / "taken.npz").read_text() == "mine" and not place.with_name("p.npz").exists()
 
 
-@pytest.mark.full
 def test_seeds_share_one_compilation() -> None:
     """Three seeds through one jitted step, from the same parameters: compiled once, and each has masks and dropout of its own."""
     ready = eight_rows(OptimConfig(), 1e-3)
@@ -239,8 +238,9 @@ def test_a_run_that_is_none_is_one_line(data: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_evaluate_takes_data_as_a_path_and_refuses_half_a_row(data: Path, pairs: Path) -> None:
-    assert jaxenc.evaluate(pairs, data=Path(data)).numbers == jaxenc.evaluate(pairs).numbers
+def test_evaluate_takes_data_as_a_path_and_refuses_half_a_row(data: Path, other_data: Path, pairs: Path) -> None:
+    own, other = jaxenc.evaluate(pairs).numbers, jaxenc.evaluate(pairs, data=Path(other_data)).numbers
+    assert jaxenc.evaluate(pairs, data=Path(data)).numbers == own != other
     with pytest.raises(UserError, match="config.eval.batch is 2.5; it takes a value of type int"):
         jaxenc.evaluate(pairs, batch=2.5)
 

@@ -19,12 +19,13 @@ from jaxenc.training.phases import Phases
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import EvalConfig
 from jaxenc.training.signals import Stop
+from tests.selection import thinned
 from tests.training import test_states
 from tests.training.conftest import make_data
 from tests.training.stepping import stepping
 
 
-@pytest.mark.parametrize("step", [2, 3, 4])
+@pytest.mark.parametrize("step", thinned([2, 3, 4], 2))
 def test_a_missed_evaluation_is_that_of_the_phase_that_wrote_the_checkpoint(step: int, tmp_path: Path) -> None:
     """Two phases with batches of 8 and 16: up to step 2 the carry has 8 rows, then 16, and so has the layout that the evaluation gets."""
     run = test_states.recipe(make_data(tmp_path / "made", 1, "characters"))

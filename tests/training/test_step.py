@@ -96,7 +96,6 @@ def plain() -> tiny.Compiled:
     return eight_rows(OptimConfig(), 1e-3)
 
 
-@pytest.mark.full
 def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
     """dupe_factor 2, through the compiled step: epochs 0 and 2 have equal masks and epoch 1 others, whatever slot or step a row is in.
 

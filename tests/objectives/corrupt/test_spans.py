@@ -9,6 +9,7 @@ import pytest
 from jaxenc.objectives.corrupt import spans
 from jaxenc.objectives.mlm import MlmConfig
 from tests.objectives.corrupt.chosen import CONFIGS, LAWS, Row, V, corrupt, greedy, reference, rows_of_words, words_in
+from tests.selection import thinned
 
 ROWS, LENGTH, BUDGET = 8192, 128, 19
 UNITS = pytest.mark.parametrize("unit", CONFIGS)
@@ -72,7 +73,7 @@ def simulated(unit: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(columns), hits
 
 
-@UNITS
+@pytest.mark.parametrize("unit", thinned(CONFIGS, "spans"))
 def test_lengths_rates_and_places_are_those_of_the_written_rule(unit: str) -> None:
     """Means over rows of ours and of the simulation within 3 sigma of their difference, sigma² = (var + var) / rows: spans of each
     length, words of each size, spans, predictions. Places: the sum of squared differences as a chi-squared, within 3 sigma."""
