@@ -39,8 +39,10 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
   while port=$((61440 + RANDOM % 4096)); (: <> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
   for ((rank = 0; rank < procs; rank++)); do
     own "$rank" "$port"
-    (export "${mine[@]}"; exec "${apart[@]}" "$@") > >(trap '' INT; exec sed -u "s/^/[$rank] /") \
-      2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
+    # sed ends with its process. A TERM for all of the launcher's group, as timeout and systemd send it, would end it before, and the
+    # process would die of its next line instead of saving.
+    (export "${mine[@]}"; exec "${apart[@]}" "$@") > >(trap '' INT TERM; exec sed -u "s/^/[$rank] /") \
+      2> >(trap '' INT TERM; exec sed -u "s/^/[$rank] /" >&3) &
     pids+=($!) rank_of[$!]=$rank
   done
   [ -z "$asked" ] || tell TERM

@@ -80,6 +80,17 @@ def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
     assert sorted(gang.lines[2:]) == ["[0] told", "[1] told", "local: TERM: asked every process to stop after its step"]
 
 
+def test_a_request_to_stop_may_reach_the_whole_group_of_the_launcher(tmp_path: Path) -> None:
+    """As timeout and systemd send it. The launcher's own helpers live on, so what the processes say while they stop does not end them."""
+    text = "trap 'sleep 0.2; echo told; exit 75' TERM; echo ready; while true; do sleep 0.1; done"
+    command = ["bash", str(LAUNCHER), "--procs", "2", "--devices-per-proc", "1", "--", *shell(text)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True) as launcher:
+        assert sorted(launcher.stdout.readline() for _ in range(2)) == ["[0] ready\n", "[1] ready\n"]
+        os.killpg(launcher.pid, signal.SIGTERM)
+        said, _ = launcher.communicate(timeout=60)
+    assert launcher.returncode == 75 and sorted(said.splitlines()) == ["[0] told", "[1] told"]
+
+
 def test_a_request_that_comes_before_python_listens_is_one_to_run_again(tmp_path: Path) -> None:
     with Gang(2, 1, shell("echo ready; while true; do sleep 0.1; done")) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
