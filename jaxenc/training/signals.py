@@ -26,8 +26,8 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether to stop after this step. Raises KeyboardInterrupt after a second SIGINT: that of the handler may be lost in a callback of C,
-        and two signals within one call of C are one to Python."""
+        """Whether to stop after this step. Raises KeyboardInterrupt after a second SIGINT: that of the handler may be lost in a callback of
+        C, and two signals within one call of C are one to Python."""
         if self._interrupts > 1:
             raise KeyboardInterrupt
         return self._asked
