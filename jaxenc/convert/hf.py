@@ -108,7 +108,7 @@ def export(ours: Model) -> Export:
 
 
 def _without_types(settings: Path) -> None:
-    """Leaves token types out of what the tokenizer gives: for types of 0 OpenAIGPTModel adds row 0 of the token table to each vector."""
+    """Leaves token types out of what the tokenizer gives: some of their classes refuse them, and one adds a row of the token table for each."""
     facts = json.loads(settings.read_text())
     if "token_type_ids" in facts.get("model_input_names", ()):
         facts["model_input_names"].remove("token_type_ids")
