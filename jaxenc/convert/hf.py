@@ -108,7 +108,7 @@ def export(ours: Model) -> Export:
 
 
 def _without_types(settings: Path) -> None:
-    """Leaves token types out of what the tokenizer gives: some of their classes refuse them, and one adds a row of the token table for each."""
+    """Leaves token types out of what the tokenizer gives: some classes refuse them, and one adds a row of the token table for each."""
     facts = json.loads(settings.read_text())
     if "token_type_ids" in facts.get("model_input_names", ()):
         facts["model_input_names"].remove("token_type_ids")
