@@ -1,4 +1,4 @@
-"""Signals that are answered at once, even while the main thread is in a long call of C."""
+"""Signals that are answered at once, even while the main thread is in a long call into C."""
 
 import contextlib
 import os
@@ -10,12 +10,12 @@ END = 0  # no signal has this number
 
 
 @contextlib.contextmanager
-def heard(told: Callable[[int], None]) -> Iterator[None]:
-    """Calls `told` with the number of each signal that has a handler, in a thread of its own, as soon as the signal arrives.
+def watching(on_signal: Callable[[int], None]) -> Iterator[None]:
+    """Calls `on_signal` with the number of each signal that has a handler, in a thread of its own, as soon as the signal arrives.
 
-    Python runs a handler in the main thread, between two of its instructions: not before a compilation or another call of C returns. `told`
-    is called besides the handler, for a line to the user. Blocks may be nested: those outside hear the signal too. Outside the main thread,
-    which gets the signals, nothing is heard.
+    Python runs a handler in the main thread, between two of its instructions: not before a compilation or another call into C returns.
+    `on_signal` is called as well as the handler, for a line to the user. Blocks may be nested: the outer ones see the signal too. Outside the
+    main thread, which gets the signals, it does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -23,7 +23,7 @@ def heard(told: Callable[[int], None]) -> Iterator[None]:
     read, write = os.pipe()
     os.set_blocking(write, False)
     outer = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    thread = threading.Thread(target=_hear, args=(read, outer, told), daemon=True, name="signals")
+    thread = threading.Thread(target=_watch, args=(read, outer, on_signal), daemon=True, name="signals")
     thread.start()
     try:
         yield
@@ -36,10 +36,10 @@ def heard(told: Callable[[int], None]) -> Iterator[None]:
         os.close(read)
 
 
-def _hear(read: int, outer: int, told: Callable[[int], None]) -> None:
+def _watch(read: int, outer: int, on_signal: Callable[[int], None]) -> None:
     """outer: where the signals went before, -1 for nowhere."""
     while (number := os.read(read, 1)[0]) != END:
         if outer >= 0:
             with contextlib.suppress(OSError):
                 os.write(outer, bytes([number]))
-        told(number)
+        on_signal(number)

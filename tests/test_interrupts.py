@@ -1,10 +1,10 @@
-"""A signal is heard in a thread, by every block that is open, and by none that has ended."""
+"""A signal reaches a thread of every block that is open, and of none that has ended."""
 
 import queue
 import signal
 import threading
 
-from jaxenc.interrupts import heard
+from jaxenc.interrupts import watching
 
 
 def test_every_open_block_hears_a_signal_besides_its_handler() -> None:
@@ -12,8 +12,8 @@ def test_every_open_block_hears_a_signal_besides_its_handler() -> None:
     before, fd = signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number)), signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(fd)
     try:
-        with heard(outer.put):
-            with heard(inner.put):
+        with watching(outer.put):
+            with watching(inner.put):
                 signal.raise_signal(signal.SIGUSR1)
                 assert inner.get(timeout=60) == outer.get(timeout=60) == signal.SIGUSR1
             signal.raise_signal(signal.SIGUSR1)
@@ -25,7 +25,7 @@ def test_every_open_block_hears_a_signal_besides_its_handler() -> None:
 
 def test_another_thread_hears_nothing() -> None:
     def work() -> None:
-        with heard(lambda number: None):
+        with watching(lambda number: None):
             names.extend(thread.name for thread in threading.enumerate())
 
     names: list[str] = []

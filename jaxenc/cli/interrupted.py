@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-from jaxenc.interrupts import heard
+from jaxenc.interrupts import watching
 
 INTERRUPTED = "interrupted: nothing half-written is left; run it again"
 ENDING = "ending once the running step, such as a compilation, returns"
@@ -25,13 +25,13 @@ class Terminated(KeyboardInterrupt):
 @contextlib.contextmanager
 def interruptible(code: int) -> Iterator[None]:
     """Makes SIGTERM raise as Ctrl-C does, so that a command removes its temporary files; a training run installs its own handlers. Both are
-    acknowledged where a call of C holds the command up, and there a second Ctrl-C ends the process, with exit code `code`."""
+    acknowledged while a call into C holds the command up, and there a second Ctrl-C ends the process, with exit code `code`."""
     nested = signal.getsignal(signal.SIGTERM) is _terminate
     if nested or threading.current_thread() is not threading.main_thread():
         yield
         return
     ended = threading.Event()
-    with heard(_answered(ended, code)):
+    with watching(_acknowledge(ended, code)):
         before = signal.signal(signal.SIGTERM, _terminate)
         try:
             yield
@@ -44,11 +44,11 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise Terminated
 
 
-def _answered(ended: threading.Event, code: int) -> Callable[[int], None]:
-    """What `interrupts.heard` calls with each signal. ended: set once the command has ended."""
+def _acknowledge(ended: threading.Event, code: int) -> Callable[[int], None]:
+    """What `interrupts.watching` calls with each signal. ended: set once the command has ended."""
     presses = 0
 
-    def told(number: int) -> None:
+    def on_signal(number: int) -> None:
         nonlocal presses
         presses += number == signal.SIGINT
         # A training run has taken SIGTERM over, and says itself what a first signal does.
@@ -60,4 +60,4 @@ def _answered(ended: threading.Event, code: int) -> Callable[[int], None]:
         elif number in (signal.SIGINT, signal.SIGTERM) and own and not ended.wait(AT_ONCE):
             print(f"{ENDING}; {AGAIN}", file=sys.stderr, flush=True)
 
-    return told
+    return on_signal

@@ -6,7 +6,7 @@ import sys
 import threading
 from types import FrameType, TracebackType
 
-from jaxenc.interrupts import heard
+from jaxenc.interrupts import watching
 
 STOPPING = "stopping after this step; a checkpoint is saved"
 AGAIN = "press Ctrl-C again to end now"  # SIGTERM may come as often as it likes
@@ -20,21 +20,21 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._asked = self._told = False
+        self._asked = self._acknowledged = False
         self._interrupts = 0
         self._open = contextlib.ExitStack()
 
     @property
     def requested(self) -> bool:
-        """Whether to stop after this step. Raises KeyboardInterrupt after a second SIGINT: that of the handler may be lost in a callback of
-        C, and two signals within one call of C are one to Python."""
+        """Whether to stop after this step. Raises KeyboardInterrupt after a second SIGINT: one raised in a callback from C can be
+        lost, and Python counts two signals during one call into C as one."""
         if self._interrupts > 1:
             raise KeyboardInterrupt
         return self._asked
 
     def __enter__(self) -> "Stop":
         if threading.current_thread() is threading.main_thread():
-            self._open.enter_context(heard(self._tell))
+            self._open.enter_context(watching(self._acknowledge))
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._open.callback(signal.signal, number, signal.signal(number, self._request))
         return self
@@ -47,8 +47,8 @@ class Stop:
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _tell(self, number: int) -> None:
+    def _acknowledge(self, number: int) -> None:
         self._interrupts += number == signal.SIGINT
-        if number in (signal.SIGINT, signal.SIGTERM) and not self._told:
-            self._told = True
+        if number in (signal.SIGINT, signal.SIGTERM) and not self._acknowledged:
+            self._acknowledged = True
             print(f"{STOPPING}; {AGAIN}" if number == signal.SIGINT else STOPPING, file=sys.stderr, flush=True)
