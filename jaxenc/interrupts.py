@@ -14,8 +14,8 @@ def watching(on_signal: Callable[[int], None]) -> Iterator[None]:
     """Calls `on_signal` with the number of each signal that has a handler, in a thread of its own, as soon as the signal arrives.
 
     Python runs a handler in the main thread, between two of its instructions: not before a compilation or another call into C returns.
-    `on_signal` is called as well as the handler, for a line to the user. Blocks may be nested: the outer ones see the signal too. Outside the
-    main thread, which gets the signals, it does nothing.
+    `on_signal` is called as well as the handler, for a line to the user. Blocks may be nested: the outer ones see the signal too.
+    Outside the main thread, which gets the signals, it does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
