@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
+AGAIN = "press Ctrl-C again to end now"  # what a line to the user adds after the first Ctrl-C
 END = 0  # no signal has this number
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-from jaxenc.interrupts import watching
+from jaxenc.interrupts import AGAIN, watching
 
 INTERRUPTED = "interrupted: nothing half-written is left; run it again"
 ENDING = "ending once the running step, such as a compilation, returns"
-AGAIN = "press Ctrl-C again to end now"
 AT_ONCE = 0.5  # seconds after which a signal that has not ended the command is acknowledged
 PATIENCE = 5.0  # seconds that a command has to end by itself after a second Ctrl-C: a save may be ending
 

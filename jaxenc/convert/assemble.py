@@ -142,7 +142,8 @@ def _framed(run: Run, tokenizer: Tokenizer, where: Path) -> Tokenizer:
     framed = tokenizer.framed_as(run.model.row_frame)
     if framed is not tokenizer:
         ours, theirs = (" ".join(tool.token(index) if index >= 0 else "A" for index, _ in tool.frame(1)) for tool in (framed, tokenizer))
-        say(where, f"texts are framed as a {run.model.kind} reads them, {ours}, with its token types; the tokenizer's files have {theirs}")
+        kind = run.model.kind
+        say(where, f"texts are framed as {kind} models read them, {ours}, with their token types; the tokenizer's files have {theirs}")
     return framed
 
 

@@ -1,4 +1,4 @@
-"""How a family puts special pieces around one text and around two: data that the families state and every kind of vocabulary follows."""
+"""Where a family puts CLS and SEP around one text and around two. Families declare it, and every kind of vocabulary follows it."""
 
 import dataclasses
 import re
@@ -13,20 +13,20 @@ class Frame:
     """The special pieces around a text, and around a pair of texts; by default CLS is first.
 
     single, pair: the parts of a row in order: `cls` and `sep`, and the texts `A` and `B`; `:1` after a part is its type, 0 where none is
-    given. left: whether texts to classify are padded on the left. pieces: the pieces before, between and after texts to classify, of a
-    family whose published vocabulary has none around texts; see `Tokenizer.frame`.
+    given. pads_left: whether texts to classify are padded on the left. fallback: the pieces before, between and after texts to classify
+    where the vocabulary has no pieces around texts; see `Tokenizer.frame`. Raises ValueError for other parts.
     """
 
     single: str = "cls A sep"
     pair: str = "cls A sep B:1 sep:1"
-    left: bool = False
-    pieces: tuple[str, ...] = ()
+    pads_left: bool = False
+    fallback: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for texts, wanted in ((1, ["A"]), (2, ["A", "B"])):
             names = [name for name, _ in self.parts(texts)]
             if [name for name in names if name not in ("cls", "sep")] != wanted:
-                raise ValueError(f"{names} frames {' and '.join(wanted)} in another way than by cls and sep around each once")
+                raise ValueError(f"{names}: a row has {' and '.join(wanted)} once, in this order, and otherwise cls and sep")
 
     def parts(self, texts: int) -> tuple[tuple[str, int], ...]:
         """(part, type) of a row of one text or two, in order."""
@@ -63,4 +63,4 @@ class Frame:
 
 CLS_FIRST = Frame()
 # zihangdai/xlnet classifier_utils.py: CLS has a type of its own, and padding is on the left.
-CLS_LAST = Frame("A sep cls:2", "A sep B:1 sep:1 cls:2", left=True)
+CLS_LAST = Frame("A sep cls:2", "A sep B:1 sep:1 cls:2", pads_left=True)

@@ -16,7 +16,7 @@ KEPT = 1 << 23  # bytes of them that stay in memory; if there are more, they are
 PREDICTED = 0.15  # share of the tokens that a masked model predicts
 # Standard deviation of the loss of one token, in nats: 2.47 for word frequencies on 96,000 tokens of English (8,000 pieces of WordPiece).
 SPREAD = 2.5
-ERROR = 0.05  # nats: a loss with a larger standard error does not tell apart two runs that differ as recipes do
+ERROR = 0.05  # nats: with a larger standard error, the losses of two recipes cannot be told apart
 
 
 def standard_error(tokens: int, predicted: float = PREDICTED) -> float:
@@ -31,7 +31,7 @@ def enough(predicted: float = PREDICTED) -> int:
 
 
 def too_few(tokens: int, predicted: float = PREDICTED) -> str:
-    """What a message says of a held-out split whose loss has a standard error above ERROR; '' for a larger one."""
+    """The warning for a held-out split whose loss has a standard error above ERROR; '' for a larger one."""
     if standard_error(tokens, predicted) <= ERROR:
         return ""
     share = f", {predicted:.0%} of them predicted," if predicted < 1 else ""

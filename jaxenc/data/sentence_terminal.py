@@ -5,8 +5,9 @@ full stops U+002E, U+2024, U+FE52 and U+FF0E as ATerm). Tibetan's shad, Thai and
 """
 
 VERSION = "17.0.0"
-# Of those, the commas of their scripts: Myanmar little section, Balinese carik siki, Javanese pada lingsa. The character after each is the
-# full stop. Unicode has no property for commas (both have Terminal_Punctuation too), and leaves such exceptions to a tailoring: UAX 29.
+# Those that are the commas of their scripts: Myanmar little section, Balinese carik siki, Javanese pada lingsa. The code point after each
+# is the full stop. Unicode has no property for commas (both have Terminal_Punctuation too), and leaves such exceptions to a tailoring
+# (UAX 29).
 COMMAS = "\u104a\u1b5e\ua9c8"
 RANGES = (
     "0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D-083E 0964-0965 104A-104B 1362 1367-1368 166E 1735-1736 17D4-17D5 1803"

@@ -7,7 +7,7 @@ import numpy as np
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 
-MASKS = ("[MASK]", "<mask>")  # the mask of a text, whatever the vocabulary calls it
+MASKS = ("[MASK]", "<mask>")  # what a text may call the mask, whatever the vocabulary calls it
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,19 +13,17 @@ from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.inference.spans import Spans
 
-ENCODE = "encode"  # the function that most rows are for
 SHORTEST = 8  # shorter rows are padded to this length
 LENGTHS_PER_DOUBLING = 4  # compiled lengths from a power of two to the next: more of them pad less and compile more
 
 
-def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str], caller: str = ENCODE) -> Batch:
+def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:
     """Rows of `texts` with the tokenizer's special tokens, padded at the end to the longest: `tokens`, `types` (the tokenizer's),
     `segments` (0 = padding) and `positions`, i32 [batch, length], and `characters`, uint16 [batch, length, 50], where the model reads them.
 
-    caller: the function that a message about `texts` names. Raises UserError for anything but a list of texts, without a tokenizer, and for
-    a text that is too long for the model.
+    Raises UserError for anything but a list of texts, without a tokenizer, and for a text that is too long for the model.
     """
-    texts = all_str(texts, f"{caller} takes a list of texts", "[text] for a single one")
+    texts = all_str(texts, "texts must be a list of str", "[text] for a single one")
     tokenizer = needed(model, tokenizer)
     if CHARACTERS in model.inputs:
         return of_words(model, tokenizer, [tokenizer.split(text) for text in texts])[0]
@@ -37,18 +35,17 @@ def of_words(
     tokenizer: Tokenizer | None,
     sentences: Iterable[Iterable[str]],
     called: Callable[[int], str] = "words[{}]".format,
-    caller: str = ENCODE,
 ) -> tuple[Batch, np.ndarray]:
     """(rows as `of_texts` returns them, of sentences that are split into words already; i32 [batch, length], the number of the word at each
     place, -1 for special tokens and padding).
 
     A word that the tokenizer splits has several places, a word that it drops has none. A model that reads characters gives every word one
     place, even '', and needs no tokenizer. called: from the number of a sentence (0-based) to its name in a message about its length.
-    caller: as in `of_texts`. Raises UserError as `of_texts`.
+    Raises UserError as `of_texts`.
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
         raise UserError("not a list of sentences", "words=", "give [[word, word], [word]]")
-    split = [all_str(words, f"{caller} takes a list of words for each sentence", "[word] for a single one") for words in sentences]
+    split = [all_str(words, "a sentence must be a list of words", "[word] for a single one") for words in sentences]
     if CHARACTERS not in model.inputs or tokenizer is not None:
         tokenizer = needed(model, tokenizer)
         framed = [tokenizer.encode_split(words) for words in split]
@@ -152,16 +149,16 @@ def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: n
     return {"tokens": tokens, "segments": segments, "types": types, "positions": model.positions_of(tokens)}
 
 
-def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
-    """`values` as a list. takes, single: for messages, what the caller takes and how to give a single str.
+def all_str(values: Iterable[str], rule: str, single: str) -> list[str]:
+    """`values` as a list. rule, single: for messages, what is taken, and how to give a single str.
 
     Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise UserError(takes, fix=f"give {single}")
+        raise UserError(rule, fix=f"give {single}")
     values = list(values)
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
-        raise UserError(f"{takes}, and one item is a {other[0]}", fix="give each as a str")
+        raise UserError(f"{rule}, and one item is a {other[0]}", fix="give each as a str")
     return values
 
 

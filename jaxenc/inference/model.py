@@ -83,7 +83,7 @@ class Model(Network):
         of a text: 151 MB for 512 tokens in a BERT-base. An XLNet's are of the content stream.
         Raises UserError as `encode`, for a model without attention, and for an empty list.
         """
-        rows = inputs.of_texts(self.config.model, self.tokenizer, texts, "attentions")
+        rows = inputs.of_texts(self.config.model, self.tokenizer, texts)
         if not len(rows["tokens"]):
             raise UserError("attentions takes a list of texts, and this one is empty", fix="give at least one text")
         weights = attention_weights(lambda some: self.compute("attentions", some), rows, rows_at_once(self.params))

@@ -50,7 +50,7 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
     The text is read at most twice and no vectors are kept: memory grows only with the number of different words. The static vector of a
     word is the mean of layer 0 over its occurrences (all equal where layer 0 reads the word alone). Words are compared as the model's
     tokenizer normalises them (Unicode form, case, accents), and as they are written where it has none. In text without blanks between
-    words, give each sentence as `inference.spans.of_pieces` of it with `word`.
+    words, give each sentence as `inference.spans.of_pieces` with `word`.
     Raises UserError for a word that does not occur and a layer that the model does not have.
     """
     if not 0 <= layer < model.shape[0]:
@@ -69,7 +69,7 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
 def _not_there(sentences: Sequence[Sentence], word: str, wanted: str, read: Callable[[str], str]) -> UserError:
     inside = sorted({one for some in sentences for one in some if wanted and wanted in read(one)}, key=lambda one: (len(one), one))
     if inside and not isinstance(sentences[0], Spans):
-        shown = f"{word!r} is no word of the text, but a part of {len(inside):,}, such as {inside[0][:40]!r}"
+        shown = f"{word!r} is not a word of the text; {len(inside):,} contain it, such as {inside[0][:40]!r}"
         return UserError(shown, fix="add --pieces for text without blanks between words, or put blanks between them")
     return UserError(f"{word!r} is not in the text", fix="name a word that is; case and accents count where the vocabulary keeps them")
 

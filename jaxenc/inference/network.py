@@ -53,7 +53,7 @@ class Network:
         count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
         heads = ", ".join(self.objective.heads) or "no heads"
         size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
-        return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
+        return f"<jaxenc {type(self).__name__}: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
     def objective(self) -> Objective:

@@ -19,7 +19,6 @@ from jaxenc.tree import Tree
 BATCH = 32
 # Batches of sentences that are sorted by length together, and whose vectors are in memory at a time.
 WINDOW = 8
-CALLER = "vectors"
 
 Sentence = Sequence[str]  # words that stand with a blank between them, or `Spans` of a text that is read as it stands
 
@@ -79,7 +78,7 @@ def _rows(model: Model, sentences: Sequence[Sentence], called: Callable[[int], s
         if len(spans) < len(sentences):
             raise UserError("some sentences are lists of words and some are spans of a text", fix="give one kind in a call")
         return inputs.of_spans(model.config.model, model.tokenizer, spans, called)
-    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called, CALLER)
+    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
     return rows, [_places(own, len(sentence)) for own, sentence in zip(numbers, sentences, strict=True)]
 
 

@@ -157,12 +157,12 @@ class Framing:
 
     def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
         """(id, type) of each special piece, in order, and (-1, type), (-2, type) for the texts."""
-        return self.tokenizer.frame(texts, self.model.frame.pieces)
+        return self.tokenizer.frame(texts, self.model.frame.fallback)
 
 
 def as_tuned(tokenizer: Tokenizer, model: ModelConfig, where: object) -> Tokenizer:
-    """The tokenizer of a fine-tuned model, with the frame of its family or, where it was fine-tuned before tokenizers followed the family,
-    the one that it learned from, with the types that it had then. A line on stderr names such a model. where: its checkpoint."""
+    """The tokenizer of a fine-tuned model, with the frame of its family or, for a model that an older jaxenc fine-tuned with CLS on the
+    other side of a text, with that frame. A line on stderr names such a model. where: its checkpoint."""
     own, last = model.row_frame, tokenizer.ends_in_cls
     framed = tokenizer.framed_as(own)
     if framed.ends_in_cls == last:

@@ -211,4 +211,4 @@ def _in_saved_order(task: Task, base: Run) -> Task:
 
 def is_left(task: Task, run: Run) -> bool:
     """Whether the rows of a task are padded on the left for the model of a run."""
-    return task.pads_left and run.model.frame.left
+    return task.pads_left and run.model.frame.pads_left

@@ -11,15 +11,15 @@ from typing import Any, Self
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
 from jaxenc.tasks.scores import DEGENERATE
-from jaxenc.training.record import is_number
+from jaxenc.training.record import is_name, is_number
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 SHOWN = 6  # scores in a row of `table`
-# On the task of `jaxenc demo`, four classes: at a rate of 3e-2 the model, 128 wide, gave one answer for all (accuracy 0.25), at 1e-3 0.66.
-# Of 150 examples 14 steps at 3e-5 came to 0.30 and at 1e-3 to 0.44; a model that had hardly been pretrained nearly gave one answer after 19
-# steps, and not after 94.
+# Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
+# at 1e-3. With 150 examples and 14 steps: 0.30 at 3e-5, 0.44 at 1e-3. A model with hardly any pretraining gave nearly one answer after 19
+# steps, and several after 94.
 REMEDY = (
     "optim.lr is too high, or too low for so few steps: set it (1e-3 suits a model 128 wide, the published rates one of 768), or raise "
     "train.epochs, in another --workdir"
@@ -58,15 +58,15 @@ class Outcome:
 
     @property
     def _damaged(self) -> list[str]:
-        """The fields of a file that hold what `write` writes nowhere."""
+        """The fields that hold a value which `write` never writes."""
         texts = isinstance(self.answered, dict) and all(isinstance(one, str) for one in self.answered.values())
         right = {
-            "seed": is_number("seed", self.seed) and type(self.seed) is int and self.seed >= 0,
-            "step": is_number("step", self.step) and type(self.step) is int and self.step >= 0,
+            "seed": is_number(self.seed) and type(self.seed) is int and self.seed >= 0,
+            "step": is_number(self.step) and type(self.step) is int and self.step >= 0,
             "directory": isinstance(self.directory, str),
-            "scores": isinstance(self.scores, dict) and all(is_number(*one) for one in self.scores.items()),
+            "scores": isinstance(self.scores, dict) and all(is_name(name) and is_number(value) for name, value in self.scores.items()),
             "failed": isinstance(self.failed, str) and self.failed.isprintable(),
-            "seconds": is_number("seconds", self.seconds),
+            "seconds": is_number(self.seconds),
             "answered": texts,
         }
         return [name for name, is_right in right.items() if not is_right]
@@ -92,7 +92,7 @@ class Results:
         """Reads a results.json. Raises UserError for anything else."""
         data = read_json(path, AGAIN)
         seeds = data.get("seeds")
-        if not is_number(data.get("metric"), 0) or not isinstance(seeds, list) or not seeds:
+        if not is_name(data.get("metric")) or not isinstance(seeds, list) or not seeds:
             raise UserError("has no scores of seeds", path, AGAIN)
         shown = data.get("shown", {})
         if not isinstance(shown, dict) or not all(isinstance(one, str) and one.isprintable() for one in shown.values()):

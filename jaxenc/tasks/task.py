@@ -55,7 +55,7 @@ class Task(abc.ABC, Generic[E]):
     """A frozen dataclass with the settings of a task; the task.json of a checkpoint holds its fields.
 
     kind: its name in a recipe. metric: the name of the score that is quoted first and that `train.select=best` compares; larger is better.
-    pads_left: whether a family that pads on the left for classification (`ModelConfig.frame`) does so for this task.
+    pads_left: whether a family that pads on the left for classification (`Frame.pads_left`) does so for this task.
     head: the head that reads the features of a frozen encoder for this task, '' for a task without one.
     truncation: which text of a row loses tokens, one of `framing.TRUNCATIONS`; '' for a task that offers no choice.
     """

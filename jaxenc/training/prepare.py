@@ -166,7 +166,7 @@ def warnings(job: Job) -> list[str]:
 
 
 def _few_held_out(run: Run) -> str:
-    """What is said of a held-out split that is too small to tell two runs apart, with advice; '' for a larger one."""
+    """The warning for a held-out split that is too small to tell two runs apart, with advice; '' for a larger one."""
     tokens = sum(one.splits["held_out"].tokens for one in mixture.manifests(run.data))
     read = run.eval.rows * run.plan[0].length or tokens
     few = held_out.too_few(min(tokens, read), 1.0 if "phases.max_predictions" in run.unused else held_out.PREDICTED)

@@ -70,18 +70,22 @@ def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
         return read(place / METRICS)
 
 
-def is_number(name: object, value: object) -> bool:
-    """Whether a value of a file is a number, and its name one of a number, that can be printed and drawn."""
+def is_name(name: object) -> bool:
+    """Whether it is the name of a number: letters, digits, `_`, `.` and `-`."""
     # Scores of tags are named by types of the user, such as f1_creative-work.
-    named = isinstance(name, str) and NAME.fullmatch(name) is not None
-    return named and (type(value) is float or (type(value) is int and abs(value) <= sys.maxsize))
+    return isinstance(name, str) and NAME.fullmatch(name) is not None
+
+
+def is_number(value: object) -> bool:
+    """Whether a value of a file is a number that can be printed and drawn, which a very large int is not."""
+    return type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
 
 
 def _row(line: bytes) -> dict[str, Any]:
     """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error that `_read` catches."""
     row = json.loads(line)
     for name, value in row.items():
-        if not (isinstance(value, str) if name == "split" else is_number(name, value)):
+        if not (isinstance(value, str) if name == "split" else is_name(name) and is_number(value)):
             raise ValueError(f"{name} is {value!r}")
     return row | {"step": operator.index(row["step"]), "split": row["split"]}
 

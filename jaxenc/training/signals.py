@@ -6,10 +6,9 @@ import sys
 import threading
 from types import FrameType, TracebackType
 
-from jaxenc.interrupts import watching
+from jaxenc.interrupts import AGAIN, watching
 
 STOPPING = "stopping after this step; a checkpoint is saved"
-AGAIN = "press Ctrl-C again to end now"  # SIGTERM may come as often as it likes
 
 
 class Stop:

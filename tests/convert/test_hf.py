@@ -328,7 +328,7 @@ def test_a_frame_of_another_family_is_the_models_and_is_named(tmp_path: Path, ca
     run = Run(HeadsConfig(), dataclasses.replace(tiny.MODEL, layers=1)).with_vocabulary(tool.vocabulary)
     hf.save(tmp_path / "theirs", Model(run, tiny.drawn(run), tool))
     found = hf.load(tmp_path / "theirs").tokenizer
-    assert "texts are framed as a bert reads them, <cls> A <sep>, with its token types; the tokenizer's files have A <sep> <cls>" in (
+    assert "texts are framed as bert models read them, <cls> A <sep>, with their token types; the tokenizer's files have A <sep> <cls>" in (
         capsys.readouterr().err
     )
     assert found.frame(2) == tool.in_frame(CLS_FIRST).frame(2) and found.vocabulary == tool.vocabulary

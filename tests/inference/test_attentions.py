@@ -101,7 +101,7 @@ def test_texts_of_many_lengths_come_back_in_order() -> None:
         np.testing.assert_allclose(found.weights[:, number, :, :length, :length], alone.weights[:, 0], rtol=0, atol=1e-6)
         assert (found.tokens[number, :length] == alone.tokens[0]).all()
         assert not found.weights[:, number, :, length:].any() and not found.weights[:, number, :, :, length:].any()
-    for given, said in (([], "attentions takes a list of texts, and this one is empty"), ("a", "attentions takes a list of texts; give")):
+    for given, said in (([], "attentions takes a list of texts, and this one is empty"), ("a", "texts must be a list of str; give")):
         with pytest.raises(UserError, match=said):
             model.attentions(given)
 

@@ -334,9 +334,9 @@ def test_the_longest_row_is_the_slow_model(bare: Model) -> None:
         ({"tokens": [[1] * 41]}, "has 41 tokens and the model takes 40"),
         ({}, "give one of the three"),
         ({"texts": ["a"], "mask": [[1]]}, "give one of the three"),
-        ({"texts": "a"}, "encode takes a list of texts"),
-        ({"texts": 3}, "encode takes a list of texts"),
-        ({"texts": [None]}, "encode takes a list of texts, and one item is a NoneType"),
+        ({"texts": "a"}, "texts must be a list of str"),
+        ({"texts": 3}, "texts must be a list of str"),
+        ({"texts": [None]}, "texts must be a list of str, and one item is a NoneType"),
         ({"texts": ["a"]}, "this model has no tokenizer"),
     ],
 )

@@ -117,7 +117,7 @@ def other(request: pytest.FixtureRequest) -> Model:
 def of(tokenizer: Tokenizer, config: ModelConfig, objective) -> Model:
     run = Run(objective, config)
     run = dataclasses.replace(run, data=dataclasses.replace(run.data, length=16, reuse=8)).with_vocabulary(tokenizer.vocabulary)
-    return Model(run, tiny.drawn(run), tokenizer)
+    return Model(run, tiny.drawn(run), tokenizer.framed_as(config.row_frame))
 
 
 def test_a_word_is_the_mean_of_its_pieces(other: Model) -> None:
@@ -150,11 +150,11 @@ def test_what_is_refused(other: Model, model: Model) -> None:
         (lambda: model.encode(["the fox"]), "this model has no tokenizer; convert it with one, or use encode(words=[[...]])"),
         (lambda: model.encode(tokens=[[1, 2]]), "this model has no tokenizer"),
         (lambda: model.encode(words="the fox"), "words=: not a list of sentences; give"),
-        (lambda: model.encode(words=["the fox"]), "encode takes a list of words for each sentence; give [word] for a single one"),
-        (lambda: next(words.vectors(model, ["the fox"])), "vectors takes a list of words for each sentence; give [word] for a single one"),
+        (lambda: model.encode(words=["the fox"]), "a sentence must be a list of words; give [word] for a single one"),
+        (lambda: next(words.vectors(model, ["the fox"])), "a sentence must be a list of words; give [word] for a single one"),
         (
             lambda: next(words.vectors(model, [["the", 3]], stateful=True)),
-            "vectors takes a list of words for each sentence, and one item is",
+            "a sentence must be a list of words, and one item is",
         ),
         (lambda: model.encode(words=[["the", 3]]), "and one item is a int"),
         (lambda: model.encode(words=[["the"]], tokens=[[1]]), "give one of the three"),

@@ -84,18 +84,18 @@ def test_frames_of_one_and_two_texts(name: str, single: str, pair: str) -> None:
     tokenizer = tokenizers.load(GOLDEN / name)
     shown = lambda index, kind: ("AB"[-1 - index] if index < 0 else tokenizer.token(index)) + (f"/{kind}" if kind else "")
     for texts, wanted in ((1, single), (2, pair)):
-        assert " ".join(shown(*part) for part in tokenizer.frame(texts, GptConfig.frame.pieces)) == wanted
+        assert " ".join(shown(*part) for part in tokenizer.frame(texts, GptConfig.frame.fallback)) == wanted
 
 
 def test_gpt_has_its_own_pieces_around_texts() -> None:
     """openai/finetune-transformer-lm train.py: three pieces that the published vocabulary does not have."""
     published = tokenizers.load(GOLDEN / "word_bpe")
     with pytest.raises(UserError, match="the vocabulary lacks _start_, _delimiter_, _classify_"):
-        published.frame(1, GptConfig.frame.pieces)
-    tokenizer = published.extended(GptConfig.frame.pieces)
+        published.frame(1, GptConfig.frame.fallback)
+    tokenizer = published.extended(GptConfig.frame.fallback)
     start, delimiter, classify = range(published.vocabulary.size, published.vocabulary.size + 3)
-    assert tokenizer.frame(1, GptConfig.frame.pieces) == ((start, 0), (-1, 0), (classify, 0))
-    assert tokenizer.frame(2, GptConfig.frame.pieces) == ((start, 0), (-1, 0), (delimiter, 0), (-2, 0), (classify, 0))
+    assert tokenizer.frame(1, GptConfig.frame.fallback) == ((start, 0), (-1, 0), (classify, 0))
+    assert tokenizer.frame(2, GptConfig.frame.fallback) == ((start, 0), (-1, 0), (delimiter, 0), (-2, 0), (classify, 0))
 
 
 def test_xlnet_puts_its_specials_at_the_end() -> None:

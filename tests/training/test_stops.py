@@ -15,12 +15,13 @@ import pytest
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.interrupted import ENDING, INTERRUPTED
 from jaxenc.errors import Diverged
+from jaxenc.interrupts import AGAIN
 from jaxenc.training import loop
 from jaxenc.training.log import Log
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, TrainConfig
-from jaxenc.training.signals import AGAIN, STOPPING, Stop
+from jaxenc.training.signals import STOPPING, Stop
 from tests.group import Process
 from tests.training import test_loop
 from tests.training.stepping import stepping

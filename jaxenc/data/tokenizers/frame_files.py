@@ -26,14 +26,14 @@ SAME = "tokenizer_json_sha256"  # of the tokenizer.json that says what the .mode
 def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], sep: tuple[str, int]) -> dict[str, str | bytes]:
     """`own`, the files of a vocabulary by name, with this frame. cls, sep: (piece, id). Without a tokenizer.json only `load` reads it."""
     config, out = json.loads(own[SETTINGS]), dict(own)
-    mark = {"single": frame.single, "pair": frame.pair, "left": frame.left}
+    mark = {"single": frame.single, "pair": frame.pair, "left": frame.pads_left}
     if JSON in own:
         data = json.loads(own[JSON])
         mark["own"] = config[FRAME]["own"] if FRAME in config else data[SECTION]
         out[JSON] = written = json.dumps({**data, SECTION: section(frame, cls, sep)}, indent=2, ensure_ascii=False)
         config |= {SAME: checksum(written)} if SAME in config else {}
         inputs = ["input_ids", *["token_type_ids"] * (frame.types > 1), "attention_mask"]
-        config |= {CLASS: FOLLOWS, "padding_side": "left" if frame.left else "right", "model_input_names": inputs}
+        config |= {CLASS: FOLLOWS, "padding_side": "left" if frame.pads_left else "right", "model_input_names": inputs}
     config[FRAME] = mark
     return out | {SETTINGS: json.dumps(config, indent=2, ensure_ascii=False) + "\n"}
 

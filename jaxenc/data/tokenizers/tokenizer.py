@@ -210,15 +210,15 @@ class Tokenizer:
         places = zip(found.special_tokens_mask, found.offsets, strict=True)
         return found.ids, found.type_ids, [(-1, -1) if special else place for special, place in places]
 
-    def frame(self, texts: int, otherwise: Sequence[str] = ()) -> tuple[tuple[int, int], ...]:
+    def frame(self, texts: int, fallback: Sequence[str] = ()) -> tuple[tuple[int, int], ...]:
         """How one or two texts are framed: (id, type) of each special piece, in order, and (FIRST, type) and (SECOND, type)
         where the texts stand.
 
-        otherwise: for a vocabulary without special pieces around texts, its pieces before, between and after them, such as GPT's `_start_`,
+        fallback: for a vocabulary without special pieces around texts, its pieces before, between and after them, such as GPT's `_start_`,
         `_delimiter_` and `_classify_`. Raises UserError for a vocabulary that lacks them.
         """
         template = self._template(texts)
-        return template if any(index >= 0 for index, _ in template) else templates.by_pieces(self._framed, texts, otherwise)
+        return template if any(index >= 0 for index, _ in template) else templates.by_pieces(self._framed, texts, fallback)
 
     def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
         return templates.of(self._literal, self._framed, texts)

@@ -28,7 +28,7 @@ class GptConfig(StackedConfig):
 
     kind: ClassVar[str] = "gpt"
     types: ClassVar[int] = 0
-    frame: ClassVar[Frame] = Frame(pieces=("_start_", "_delimiter_", "_classify_"))  # openai/finetune-transformer-lm train.py
+    frame: ClassVar[Frame] = Frame(fallback=("_start_", "_delimiter_", "_classify_"))  # openai/finetune-transformer-lm train.py
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", *ON_TEXTS)
     pools: ClassVar[str] = "last_token"

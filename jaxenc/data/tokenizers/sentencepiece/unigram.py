@@ -187,7 +187,7 @@ def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
         "tokenizer_class": "PreTrainedTokenizerFast",
         **rules.settings,
         "remove_space": True,
-        "padding_side": "left" if framing.frame.left else "right",
+        "padding_side": "left" if framing.frame.pads_left else "right",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
