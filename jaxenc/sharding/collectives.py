@@ -98,7 +98,7 @@ def _scatter(leaf: jax.Array, axes: tuple[str, ...], dim: int, parts: int) -> ja
 def _moves(dim: int, size: int) -> bool:
     """Whether a collective along `dim`, of parts of this size, is one of whole parts, [parts, ...]. A GPU's collectives take the outermost
     axis in memory: along another one XLA computes the whole array transposed, its moments in the optimizer too. For the gradient of a
-    token table that is a scatter of columns, 3.2 ms of BERT-base's step on two H200 where one of rows is 0.6 ms."""
+    token table that is a scatter of columns, 3.2 ms on two H200 where one of rows is 0.6 ms (docs/benchmarks.md, Several GPUs)."""
     return dim > 0 and size >= NARROWEST
 
 
