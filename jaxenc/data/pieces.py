@@ -16,10 +16,10 @@ from jaxenc.data.facts import Facts
 from jaxenc.data.groups import Group
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.tokenizers import line_ids, marks
+from jaxenc.data.tokenizers.lines import batches
 from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
-BATCH = 1 << 17  # characters of the lines that are tokenised in one call
 SAMPLE = 1 << 14  # characters of each group in which marks are counted
 FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower; and of lines with an unknown token
 
@@ -93,7 +93,7 @@ def _sample(lines: Iterable[str], most: int) -> list[str]:
 
 def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str, known: Facts) -> Piece:
     lines = [line for document in documents for line in document]
-    encoded = [_encoded(tool, batch, dtype) for batch in _batches(lines)] or [_encoded(tool, [], dtype)]
+    encoded = [_encoded(tool, batch, dtype) for batch in batches(lines)] or [_encoded(tool, [], dtype)]
     tokens, words, lengths, sentences = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
     line_ends = _sums(sentences)
     ends = line_ends[_sums([len(document) for document in documents])]
@@ -123,16 +123,6 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
 def _sums(counts: Sequence[int] | np.ndarray) -> np.ndarray:
     """i64 [n + 1]: 0 and the running sums of `counts`."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-
-
-def _batches(lines: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Runs of lines of about BATCH characters: the library's results for a whole group would take up to a gigabyte."""
-    start = size = 0
-    for number, line in enumerate(lines, 1):
-        size += len(line)
-        if size >= BATCH or number == len(lines):
-            yield lines[start:number]
-            start, size = number, 0
 
 
 def _encoded(tool: tokenizers.Tokenizer, lines: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

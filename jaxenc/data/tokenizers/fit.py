@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from jaxenc.data.tokenizers.lines import batches
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 
 SAMPLE = 1 << 22  # characters of the text that are encoded
-BATCH = 1 << 17  # of them in one call
 # Gowda and May, "Finding the optimal vocabulary size for neural machine translation" (2020): the largest vocabulary of which 95 % of the
 # pieces are seen 100 times or more.
 OFTEN, MOST_RARE = 100, 0.05
@@ -20,9 +20,9 @@ SPACED = 20  # characters of a mean word, above which blanks do not stand betwee
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of the pieces of two or more
-    characters that the text holds fewer than OFTEN times, -1 where the sample is too small a part of it to say. A vocabulary of any size
-    has the single characters."""
+    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of the pieces that the text
+    holds fewer than OFTEN times, -1 where the sample is too small a part of it to tell. Single characters are not counted, since a
+    vocabulary of any size has them."""
 
     characters: int
     words: int
@@ -31,7 +31,7 @@ class Fit:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What is said of it, for a text with a token."""
+        """The lines that describe it, for a text with a token."""
         each = f"{self.characters / self.tokens:.2f} characters a token"
         spaced = self.characters <= SPACED * self.words
         yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if spaced else each
@@ -46,18 +46,9 @@ def measured(tool: Tokenizer, sample: Sequence[str], characters: int) -> Fit:
     """sample: texts, evenly spaced over all; characters: of all texts."""
     counts = np.zeros(tool.vocabulary.ids, np.int64)
     held = sum(map(len, sample))
-    for batch in _batches(sample):
+    for batch in batches(sample):
         counts += np.bincount(tool.encode_flat(batch).tokens, minlength=len(counts))
     often = OFTEN * held / max(characters, 1)
     pieces = [at for at in np.delete(np.arange(len(counts)), tool.vocabulary.reserved) if not SINGLE.fullmatch(tool.token(at))]
     rare = float((counts[pieces] < often).mean()) if often >= LEAST and pieces else -1.0
     return Fit(held, sum(len(text.split()) for text in sample), int(counts.sum()), rare)
-
-
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    start = size = 0
-    for number, text in enumerate(texts, 1):
-        size += len(text)
-        if size >= BATCH or number == len(texts):
-            yield texts[start:number]
-            start, size = number, 0

@@ -10,7 +10,7 @@ from jaxenc.data.tokenizers import (
     agreement,
     bpe,
     bpe_rules,
-    framed,
+    frame_files,
     merges,
     reach,
     vocab_txt,
@@ -42,18 +42,18 @@ def load(directory: str | Path) -> Tokenizer:
     Unsupported for other kinds.
     """
     folder = Path(directory)
-    if (mark := framed.read(folder / SETTINGS)) is None:
+    if (mark := frame_files.read(folder / SETTINGS)) is None:
         return _load(folder, None)
-    path, tool = folder / framed.JSON, _load(folder, mark)
+    path, tool = folder / frame_files.JSON, _load(folder, mark)
     if not tool.vocabulary.frames:
-        raise UserError(f"its entry {framed.FRAME} frames texts, and no pieces are named for CLS and SEP", folder / SETTINGS, AGAIN)
+        raise UserError(f"its entry {frame_files.FRAME} frames texts, and no pieces are named for CLS and SEP", folder / SETTINGS, AGAIN)
     tool = tool.in_frame(mark.frame)
     # A frame that was changed after jaxenc wrote it is followed to the letter.
     changed = path.is_file() and sections.frame(read_json(path, AGAIN)) != sections.frame(json.loads(tool.definition or "{}"))
     return _load(folder, None) if changed else tool
 
 
-def _load(folder: Path, mark: framed.Mark | None) -> Tokenizer:
+def _load(folder: Path, mark: frame_files.Mark | None) -> Tokenizer:
     """mark: of a folder whose tokenizer.json has another frame than the vocabulary came with, which is read in its place."""
     if (path := folder / "tokenizer.json").is_file() and not model_folder.is_source(folder):
         return _opened(path, {"post_processor": mark.own} if mark else {})

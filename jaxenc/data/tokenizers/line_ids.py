@@ -6,17 +6,13 @@ those that the line gives. Such sentences are encoded together. A sentence after
 first word is then the one of the line.
 """
 
-import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.word_cache import Encoded, flat, merged
-
-SENTENCES = ("a.", " A")
 
 
 def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
@@ -27,18 +23,24 @@ def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
     that reaches over the end of a sentence belongs to that sentence, and the first piece of a sentence is the first of a word.
     """
     cut = [tool.sentences(line) for line in lines]
-    counts, by_blanks = np.array([len(sentences) for sentences in cut], np.int64), _by_blanks(tool)
-    whole = [not (by_blanks and (_plain(line) or all(map(_apart, some[1:])))) for line, some in zip(lines, cut, strict=True)]
-    if not any(whole):
-        return tool.encode_flat([sentence for sentences in cut for sentence in sentences]), counts
-    split = lambda sentences, one: [sentences] if not by_blanks else _runs(sentences) if one else [[sentence] for sentence in sentences]
-    runs = [run for sentences, one in zip(cut, whole, strict=True) for run in split(sentences, one) if run]
+    counts = np.array([len(sentences) for sentences in cut], np.int64)
+    runs = [run for line, sentences in zip(lines, cut, strict=True) for run in _runs(tool, line, sentences)]
     alone = tool.encode_flat([sentence if len(run) == 1 else "" for run in runs for sentence in run])
     joined = [run for run in runs if len(run) > 1]
     if not joined:
         return alone, counts
     together = flat([sentence for run in _together(tool, joined) for sentence in run])
     return merged(alone, together, np.array([len(run) > 1 for run in runs for _ in run], bool)), counts
+
+
+def _runs(tool: Tokenizer, line: str, sentences: Sequence[str]) -> Sequence[Sequence[str]]:
+    """The sentences of a line in runs, each of which is encoded as one text."""
+    if not tool.cuts_at_blanks:
+        return [sentences] if sentences else []
+    if _plain(line):
+        return [[sentence] for sentence in sentences]
+    starts = [0, *(at for at, sentence in enumerate(sentences) if at and _apart(sentence)), len(sentences)]
+    return [sentences[start:end] for start, end in itertools.pairwise(starts) if start < end]
 
 
 def _plain(line: str) -> bool:
@@ -49,25 +51,6 @@ def _plain(line: str) -> bool:
 def _apart(sentence: str) -> bool:
     """Whether a sentence starts with a blank, and not with one of U+001C to U+001F, which are blanks in Python only."""
     return sentence[0].isspace() and not "\x1c" <= sentence[0] <= "\x1f"
-
-
-@functools.lru_cache(maxsize=1)
-def _by_blanks(tool: Tokenizer) -> bool:
-    """Whether a sentence with the blank before it is tokenised by itself.
-
-    Not with some models of SentencePiece: those that keep every blank write a second one before such a text, those that write it after a
-    word need the next one, and those that were not trained to end pieces at blanks have pieces of several words.
-    """
-    line, *sentences = tool.encode(["".join(SENTENCES), *SENTENCES])
-    return line == [index for ids in sentences for index in ids] and not any(
-        MARK in tool.token(index).strip(MARK) for index in range(tool.vocabulary.ids)
-    )
-
-
-def _runs(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The sentences of a line in runs, each of which starts with a blank, but for the first."""
-    starts = [0, *(at for at, sentence in enumerate(sentences) if at and _apart(sentence)), len(sentences)]
-    return (sentences[start:end] for start, end in itertools.pairwise(starts) if start < end)
 
 
 def _together(tool: Tokenizer, runs: Sequence[Sequence[str]]) -> Iterator[list[tuple[list[int], list[int]]]]:

@@ -1,12 +1,13 @@
-"""Cuts long texts and thins out long words, which would cost trainers too much time or memory."""
+"""Cuts long texts, puts texts in batches, and thins out long words: each bounds the time or the memory of a call."""
 
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 
+BATCH = 1 << 17  # characters of the texts that are tokenised in one call
 MOST_LONG = 1 << 22  # characters of longer words that are trained on: a character takes up to 60 bytes of memory (measured)
 _LONG = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1},}}")
 
@@ -69,3 +70,13 @@ def cut(text: str, longest: int) -> Iterator[str]:
         start = end
     if text[start:].strip():
         yield text[start:]
+
+
+def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs of `texts` of about BATCH characters: the library's results for all of them would take up to a gigabyte."""
+    start = size = 0
+    for number, text in enumerate(texts, 1):
+        size += len(text)
+        if size >= BATCH or number == len(texts):
+            yield texts[start:number]
+            start, size = number, 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import copy
+import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +14,11 @@ import numpy as np
 
 from jaxenc.data import characters, sentences
 from jaxenc.data.frames import FIRST, Frame
-from jaxenc.data.tokenizers import framed as framing
+from jaxenc.data.tokenizers import frame_files, templates
 from jaxenc.data.tokenizers import separate as separation
 from jaxenc.data.tokenizers.engine import Engine
-from jaxenc.data.tokenizers.framed import SETTINGS
+from jaxenc.data.tokenizers.frame_files import SETTINGS
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.word_cache import Encoded, WordCache
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -90,6 +92,16 @@ class Tokenizer:
     def cuts_words_alone(self) -> bool:
         """Whether a word gives the same pieces whatever stands before it: so of WordPiece; other kinds mark the space before a word."""
         return bool(self.definition) and json.loads(self.definition)["model"].get("type") == "WordPiece"
+
+    @functools.cached_property
+    def cuts_at_blanks(self) -> bool:
+        """Whether the ids of a text are those of its parts, where each part but the first starts with a blank.
+
+        Not with some models of SentencePiece: those that keep every blank write a second one before such a part, those that write it after
+        a word need the next word, and those that were not trained to end pieces at blanks have pieces of several words.
+        """
+        whole, first, second = self.encode(["a. A", "a.", " A"])
+        return whole == first + second and not any(MARK in self.token(index).strip(MARK) for index in range(self.vocabulary.ids))
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
@@ -179,8 +191,8 @@ class Tokenizer:
         if self._words:
             known = [self._literal.token_to_id(self.written(word)) for word in words]
             ids = [self.vocabulary.unk if index is None else index for index in known]
-            bare = framing.Pieces(ids, [0] * len(ids), [*range(len(ids))], [(0, 0)] * len(ids), [0] * len(ids))
-            found = framing.framed(self.frame(1), [bare])
+            bare = templates.Pieces(ids, [0] * len(ids), [*range(len(ids))], [(0, 0)] * len(ids), [0] * len(ids))
+            found = templates.fill(self.frame(1), [bare])
             return found.ids, found.type_ids, [-1 if number is None else number for number in found.word_ids]
         there = [word if word.strip() else "" for word in words]
         text = " ".join(filter(None, there))
@@ -199,28 +211,17 @@ class Tokenizer:
         return found.ids, found.type_ids, [(-1, -1) if special else place for special, place in places]
 
     def frame(self, texts: int, otherwise: Sequence[str] = ()) -> tuple[tuple[int, int], ...]:
-        """How one or two texts are framed: (id, type) of each special piece, in order, and (-1, type) and (-2, type) where the texts stand.
+        """How one or two texts are framed: (id, type) of each special piece, in order, and (FIRST, type) and (SECOND, type)
+        where the texts stand.
 
         otherwise: for a vocabulary without special pieces around texts, its pieces before, between and after them, such as GPT's `_start_`,
         `_delimiter_` and `_classify_`. Raises UserError for a vocabulary that lacks them.
         """
         template = self._template(texts)
-        return template if any(index >= 0 for index, _ in template) else self._framed_by(texts, otherwise)
+        return template if any(index >= 0 for index, _ in template) else templates.by_pieces(self._framed, texts, otherwise)
 
     def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
-        samples = [self._literal.encode(text, add_special_tokens=False) for text in ("a", "b")[:texts]]
-        numbers = [len(sample.ids) for sample in samples]
-        found = self._framed.post_process(*samples)
-        out, text, left = [], 0, 0
-        for index, kind, mask in zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True):
-            if mask:
-                out.append((index, kind))
-            elif left == 0:
-                text, left = text - 1, numbers[-text] - 1
-                out.append((text, kind))
-            else:
-                left -= 1
-        return tuple(out)
+        return templates.of(self._literal, self._framed, texts)
 
     @property
     def ends_in_cls(self) -> bool:
@@ -242,25 +243,15 @@ class Tokenizer:
         return self.in_frame(frame)
 
     def in_frame(self, frame: Frame) -> Tokenizer:
-        """A copy of this tokenizer, whose vocabulary has CLS and SEP, that frames texts by `frame`; see framed.py."""
+        """A copy of this tokenizer, whose vocabulary has CLS and SEP, that frames texts by `frame`; see frame_files.py."""
         out, pieces = copy.copy(self), [(self.token(index), index) for index in (self.vocabulary.cls, self.vocabulary.sep)]
-        out._framed = framing.Reframed(self._framed, frame, self.vocabulary)
-        out._files = framing.files(self._files, frame, *pieces)
+        out._framed = templates.Reframed(self._framed, frame, self.vocabulary)
+        out._files = frame_files.files(self._files, frame, *pieces)
         out._extend = lambda more: self._extend(more).in_frame(frame)
         out.reframed = True
         if not self.definition:
             out.only_here = self.only_here or "its files cannot hold the model's frame of a text: AutoTokenizer puts other pieces around it"
         return out
-
-    def _framed_by(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
-        if not pieces:
-            raise UserError("the vocabulary has no special pieces around a text", fix="use a model whose vocabulary has them")
-        ids = [self._framed.token_to_id(piece) for piece in pieces]
-        if lacks := [piece for piece, index in zip(pieces, ids, strict=True) if index is None]:
-            add = f"jaxenc resize-vocab --model MODEL --tokens {' '.join(lacks)} --out LARGER"
-            raise UserError(f"the vocabulary lacks {', '.join(lacks)}", fix=f"add them with `{add}` and start from LARGER")
-        begin, between, end = ids
-        return ((begin, 0), (-1, 0), *[(between, 0), (-2, 0)] * (texts - 1), (end, 0))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text of `ids`, special and unknown pieces included.
@@ -310,7 +301,7 @@ class Tokenizer:
         longest: tokens that the model takes, to which transformers cuts texts when it is asked to; 0 where that is not known. typed: False
         for a model without token types: transformers then gives it none.
         """
-        changed = ({"model_max_length": longest} if longest else {}) | ({} if typed else framing.untyped(self._files[SETTINGS]))
+        changed = ({"model_max_length": longest} if longest else {}) | ({} if typed else frame_files.untyped(self._files[SETTINGS]))
         folder = Path(directory)
         with user_errors(folder, "choose a folder that can be written"):
             folder.mkdir(parents=True, exist_ok=True)

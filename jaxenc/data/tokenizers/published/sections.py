@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jaxenc.data.tokenizers import framed
+from jaxenc.data.tokenizers import frame_files
 from jaxenc.data.tokenizers.bpe import BYTES
 
 
@@ -41,12 +41,12 @@ def _template(frame: dict[str, Any] | None) -> dict[str, Any] | None:
     if frame.get("type") in ("RobertaProcessing", "BertProcessing"):
         second = int(frame["type"] == "BertProcessing")
         (sep, last), (cls, first) = frame["sep"], frame["cls"]
-        middle = [] if second else [framed.special(sep, 0)]
-        single = [framed.special(cls, 0), framed.text("A", 0), framed.special(sep, 0)]
-        pair = [*single, *middle, framed.text("B", second), framed.special(sep, second)]
+        middle = [] if second else [frame_files.special(sep, 0)]
+        single = [frame_files.special(cls, 0), frame_files.text("A", 0), frame_files.special(sep, 0)]
+        pair = [*single, *middle, frame_files.text("B", second), frame_files.special(sep, second)]
         pieces = {piece: {"id": piece, "ids": [index], "tokens": [piece]} for piece, index in ((cls, first), (sep, last))}
         return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": pieces}
-    return None if frame.get("single") == [framed.text("A", 0)] else frame
+    return None if frame.get("single") == [frame_files.text("A", 0)] else frame
 
 
 def _bare(value: Any) -> Any:

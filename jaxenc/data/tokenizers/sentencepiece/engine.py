@@ -14,10 +14,10 @@ import sentencepiece
 from tokenizers import AddedToken
 
 from jaxenc.data.frames import FIRST, SECOND
-from jaxenc.data.tokenizers.framed import Pieces, framed
 from jaxenc.data.tokenizers.sentencepiece.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.sentencepiece.rules import Before
+from jaxenc.data.tokenizers.templates import Pieces, fill
 from jaxenc.data.tokenizers.word_cache import Encoded
 
 EDGES = (MARK, " ")  # how pieces write a blank: as it is where escape_whitespaces is off
@@ -136,7 +136,7 @@ class Framed:
 
     def post_process(self, encoding: Pieces, pair: Pieces | None = None) -> Pieces:
         """The encoding of a text, or of two, with the special pieces around them."""
-        return framed(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
+        return fill(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """Special and unknown pieces by their names, and between them what the library decodes; the blank that starts a word stays."""

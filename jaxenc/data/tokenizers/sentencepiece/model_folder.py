@@ -16,7 +16,7 @@ import sentencepiece as library
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.framed import SAME, checksum
+from jaxenc.data.tokenizers.frame_files import SAME, checksum
 from jaxenc.data.tokenizers.sentencepiece import export, framings, model_file, unigram
 from jaxenc.data.tokenizers.sentencepiece.engine import Framed, Literal
 from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing

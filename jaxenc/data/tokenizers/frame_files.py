@@ -1,4 +1,4 @@
-"""A tokenizer with the special pieces of another family around its texts: the engine that frames them so, and the files that say so.
+"""The files of a tokenizer that frames texts by the frame of another family than its vocabulary came with.
 
 Such a folder holds a tokenizer.json with that frame and names the class of transformers that follows it. Its tokenizer_config.json has an
 entry FRAME with the frame and with the post-processor that the vocabulary came with: `load` opens the vocabulary as it was, so that its
@@ -8,16 +8,12 @@ fingerprint and the way to add pieces stay the same, and frames it again.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken
-
-from jaxenc.data.frames import FIRST, Frame
+from jaxenc.data.frames import Frame
 from jaxenc.data.tokenizers.checks import AGAIN, damaged
-from jaxenc.data.tokenizers.engine import Encoding, Engine
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.files import read_json
 
 JSON, SETTINGS = "tokenizer.json", "tokenizer_config.json"
@@ -25,70 +21,6 @@ SECTION = "post_processor"  # of JSON
 CLASS, FOLLOWS = "tokenizer_class", "PreTrainedTokenizerFast"  # in SETTINGS, as the next two; the class that follows JSON to the letter
 FRAME = "frame"
 SAME = "tokenizer_json_sha256"  # of the tokenizer.json that says what the .model beside it says
-
-
-@dataclasses.dataclass(frozen=True)
-class Pieces:
-    """See `engine.Encoding`."""
-
-    ids: list[int]
-    type_ids: list[int]
-    word_ids: list[int | None]
-    offsets: list[tuple[int, int]]
-    special_tokens_mask: list[int]
-
-
-def framed(template: Sequence[tuple[int, int]], texts: Sequence[Encoding]) -> Pieces:
-    """The encoding of a text, or of two, with special pieces around. template: (id, type) of each part, FIRST and SECOND for the texts."""
-    out = Pieces([], [], [], [], [])
-    for index, kind in template:
-        if index >= 0:
-            added: Encoding = Pieces([index], [kind], [None], [(0, 0)], [1])
-        else:
-            text = texts[FIRST - index]
-            added = Pieces(text.ids, [kind] * len(text.ids), text.word_ids, text.offsets, text.special_tokens_mask)
-        for field in dataclasses.fields(Pieces):
-            getattr(out, field.name).extend(getattr(added, field.name))
-    return out
-
-
-class Reframed:
-    """An engine that frames texts by `frame`, and does all else as another."""
-
-    def __init__(self, engine: Engine, frame: Frame, vocabulary: Vocabulary):
-        self._engine, self._templates = engine, [frame.template(texts, vocabulary) for texts in (1, 2)]
-        self.normalizer, self.pre_tokenizer = engine.normalizer, engine.pre_tokenizer
-
-    def encode(self, sequence: str, add_special_tokens: bool = True) -> Encoding:
-        """See `Engine.encode`."""
-        bare = self._engine.encode(sequence, add_special_tokens=False)
-        return self.post_process(bare) if add_special_tokens else bare
-
-    def encode_batch(self, input: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
-        """`encode` of each text."""
-        return [self.encode(sequence, add_special_tokens) for sequence in input]
-
-    encode_batch_fast = encode_batch
-
-    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
-        """See `Engine.post_process`."""
-        return framed(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """See `Engine.decode`."""
-        return self._engine.decode(ids, skip_special_tokens=skip_special_tokens)
-
-    def get_added_tokens_decoder(self) -> Mapping[int, AddedToken]:
-        """See `Engine.get_added_tokens_decoder`."""
-        return self._engine.get_added_tokens_decoder()
-
-    def id_to_token(self, index: int) -> str | None:
-        """See `Engine.id_to_token`."""
-        return self._engine.id_to_token(index)
-
-    def token_to_id(self, piece: str) -> int | None:
-        """See `Engine.token_to_id`."""
-        return self._engine.token_to_id(piece)
 
 
 def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], sep: tuple[str, int]) -> dict[str, str | bytes]:

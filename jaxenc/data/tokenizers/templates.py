@@ -1,0 +1,106 @@
+"""Templates of rows: the special pieces around one text and two."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from tokenizers import AddedToken
+
+from jaxenc.data.frames import FIRST, SECOND, Frame
+from jaxenc.data.tokenizers.engine import Encoding, Engine
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+
+Template = Sequence[tuple[int, int]]  # (id, type) of each part of a row in order; FIRST and SECOND are the ids of the texts
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """See `engine.Encoding`."""
+
+    ids: list[int]
+    type_ids: list[int]
+    word_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+    special_tokens_mask: list[int]
+
+
+def fill(template: Template, texts: Sequence[Encoding]) -> Pieces:
+    """The encoding of one text or two with the special pieces of a template."""
+    out = Pieces([], [], [], [], [])
+    for index, kind in template:
+        if index >= 0:
+            added: Encoding = Pieces([index], [kind], [None], [(0, 0)], [1])
+        else:
+            text = texts[FIRST - index]
+            added = Pieces(text.ids, [kind] * len(text.ids), text.word_ids, text.offsets, text.special_tokens_mask)
+        for field in dataclasses.fields(Pieces):
+            getattr(out, field.name).extend(getattr(added, field.name))
+    return out
+
+
+def of(literal: Engine, framed: Engine, texts: int) -> tuple[tuple[int, int], ...]:
+    """The template by which `framed` frames one text or two. literal: an engine over the same vocabulary that adds nothing."""
+    samples = [literal.encode(text, add_special_tokens=False) for text in ("a", "b")[:texts]]
+    found = framed.post_process(*samples)
+    out, text, left = [], 0, 0
+    for index, kind, special in zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True):
+        if special:
+            out.append((index, kind))
+        elif left == 0:
+            text, left = text - 1, len(samples[-text].ids) - 1
+            out.append((text, kind))
+        else:
+            left -= 1
+    return tuple(out)
+
+
+def by_pieces(engine: Engine, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """The template with `pieces` before, between and after one text or two. Raises UserError for no pieces and for one that is not in the
+    vocabulary."""
+    if not pieces:
+        raise UserError("the vocabulary has no special pieces around a text", fix="use a model whose vocabulary has them")
+    ids = [engine.token_to_id(piece) for piece in pieces]
+    if lacks := [piece for piece, index in zip(pieces, ids, strict=True) if index is None]:
+        add = f"jaxenc resize-vocab --model MODEL --tokens {' '.join(lacks)} --out LARGER"
+        raise UserError(f"the vocabulary lacks {', '.join(lacks)}", fix=f"add them with `{add}` and start from LARGER")
+    begin, between, end = ids
+    return ((begin, 0), (FIRST, 0), *[(between, 0), (SECOND, 0)] * (texts - 1), (end, 0))
+
+
+class Reframed:
+    """An engine that frames texts by `frame`, and does all else as another."""
+
+    def __init__(self, engine: Engine, frame: Frame, vocabulary: Vocabulary):
+        self._engine, self._templates = engine, [frame.template(texts, vocabulary) for texts in (1, 2)]
+        self.normalizer, self.pre_tokenizer = engine.normalizer, engine.pre_tokenizer
+
+    def encode(self, sequence: str, add_special_tokens: bool = True) -> Encoding:
+        """See `Engine.encode`."""
+        bare = self._engine.encode(sequence, add_special_tokens=False)
+        return self.post_process(bare) if add_special_tokens else bare
+
+    def encode_batch(self, input: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
+        """`encode` of each text."""
+        return [self.encode(sequence, add_special_tokens) for sequence in input]
+
+    encode_batch_fast = encode_batch
+
+    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
+        """See `Engine.post_process`."""
+        return fill(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
+        """See `Engine.decode`."""
+        return self._engine.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def get_added_tokens_decoder(self) -> Mapping[int, AddedToken]:
+        """See `Engine.get_added_tokens_decoder`."""
+        return self._engine.get_added_tokens_decoder()
+
+    def id_to_token(self, index: int) -> str | None:
+        """See `Engine.id_to_token`."""
+        return self._engine.id_to_token(index)
+
+    def token_to_id(self, piece: str) -> int | None:
+        """See `Engine.token_to_id`."""
+        return self._engine.token_to_id(piece)
