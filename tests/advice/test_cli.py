@@ -233,14 +233,14 @@ embed --model run --input words.txt --out v.npz --batch 0
 embed --model run --input words.txt --out v.npz --stateful
 fill-mask --model run --text baba
 fill-mask --model run --text '[MASK]' --k 0
-inspect --config bert/bse --no-compile
+inspect --config bert/tny --no-compile
 inspect --config zzz --no-compile
 inspect --config bert/base:x --no-compile
 inspect --config missing.py --no-compile
-inspect --config bert/base --no-compile --config.train.stps=3
-inspect --config bert/base --no-compile --config.zzz=3
-inspect --config bert/base --no-compile --config.train.steps=x
-inspect --config bert/base --no-compile --config.train.steps
+inspect --config bert/tiny --no-compile --config.train.stps=3
+inspect --config bert/tiny --no-compile --config.zzz=3
+inspect --config bert/tiny --no-compile --config.train.steps=x
+inspect --config bert/tiny --no-compile --config.train.steps
 """.strip().split("\n")
 
 

@@ -19,8 +19,8 @@ def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
     """(the ids of all sentences of `lines`, i64 [lines]: the number of sentences of each line).
 
     The ids of the sentences of a line, one sentence after the other, are those that `Tokenizer.encode` gives for the line without the
-    blanks at its ends. A piece that reaches over the end of a sentence belongs to that sentence, and the first piece of a sentence is the
-    first of a word.
+    blanks at its ends; of two nearly equal cuts of a word the sentencepiece library may take the other one, as it adds up float32. A piece
+    that reaches over the end of a sentence belongs to that sentence, and the first piece of a sentence is the first of a word.
     """
     cut = [tool.sentences(line) for line in lines]
     counts = np.array([len(sentences) for sentences in cut], np.int64)
