@@ -88,8 +88,8 @@ class Writer:
     def close(self) -> None:
         """Ends the threads. The writer is of no use afterwards."""
         self._orbax.close()
-        # Exceptions of a failed save that nobody awaits are collected here, where `quiet` still catches their messages. Any other save needs
-        # no collection, which takes a second in a process with many compiled programs.
+        # Exceptions of a failed save that nobody awaits are collected here, where `quiet` still catches their messages. Any other save
+        # needs no collection, which takes a second in a process with many compiled programs.
         del self._orbax
         if not self._ended_well:
             _let_go()

@@ -69,7 +69,7 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
 def _not_there(sentences: Sequence[Sentence], word: str, wanted: str, read: Callable[[str], str]) -> UserError:
     inside = sorted({one for some in sentences for one in some if wanted and wanted in read(one)}, key=lambda one: (len(one), one))
     if inside and not isinstance(sentences[0], Spans):
-        shown = f"{word!r} is not a word of the text; {len(inside):,} contain it, such as {inside[0][:40]!r}"
+        shown = f"{word!r} is not a word of the text; {len(inside):,} words contain it, such as {inside[0][:40]!r}"
         return UserError(shown, fix="add --pieces for text without blanks between words, or put blanks between them")
     return UserError(f"{word!r} is not in the text", fix="name a word that is; case and accents count where the vocabulary keeps them")
 

@@ -102,7 +102,7 @@ def test_text_without_blanks_between_words(tmp_path: Path, capsys: pytest.Captur
     given = ["--model", str(tmp_path / "run"), "--input", str(tmp_path / "text.txt")]
     asked = ["neighbours", *given, "--word", "မြန်မာစာ"]
     said = fails(*asked)
-    assert "'မြန်မာစာ' is not a word of the text; 2 contain it, such as" in said and "add --pieces for text without blanks" in said
+    assert "'မြန်မာစာ' is not a word of the text; 2 words contain it, such as" in said and "add --pieces for text without blanks" in said
     assert main([*asked, "--pieces"]) == 0
     assert capsys.readouterr().out.startswith("မြန်မာစာ: 3 occurrences in 3 sentences\n")
     assert "not allowed with" in fails(*asked, "--pieces", "--raw")
