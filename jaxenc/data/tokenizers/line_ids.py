@@ -24,6 +24,8 @@ def encode(tool: Tokenizer, lines: Sequence[str]) -> tuple[Encoded, np.ndarray]:
     """
     cut = [tool.sentences(line) for line in lines]
     counts = np.array([len(sentences) for sentences in cut], np.int64)
+    if tool.cuts_at_blanks and all(map(_plain, lines)):
+        return tool.encode_flat([sentence for sentences in cut for sentence in sentences]), counts
     runs = [run for line, sentences in zip(lines, cut, strict=True) for run in _runs(tool, line, sentences)]
     alone = tool.encode_flat([sentence if len(run) == 1 else "" for run in runs for sentence in run])
     joined = [run for run in runs if len(run) > 1]
