@@ -157,8 +157,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """pytest collects garbage five times at its end, to hear what nobody raised. The first time finds it all, and takes a second or two
-    in a worker that has run thousands of tests."""
+    """pytest collects garbage five times at its end, to report exceptions that could not be raised. The first time finds all, and
+    takes a second or two in a worker that has run thousands of tests."""
     gc.collect()
     gc.freeze()
 

@@ -79,8 +79,8 @@ class Writer:
             failure = reason(error)
         if failure:
             time.sleep(LAST_WRITES)
-            # Orbax's error holds the other arrays' writes, and asyncio complains of each that failed too when it goes: so it does not
-            # leave this place, and they go here, where `quiet` hears it.
+            # Orbax's error refers to the writes of the other arrays, and asyncio logs each failed one when it is freed. So the error does
+            # not leave this function, and they are freed here, where `quiet` drops those lines.
             _let_go()
             raise OSError(failure)
         self._ended_well = True
@@ -88,7 +88,7 @@ class Writer:
     def close(self) -> None:
         """Ends the threads. The writer is of no use afterwards."""
         self._orbax.close()
-        # Exceptions of a failed save that nobody awaits are collected here, where `quiet` still catches their messages. Any other save
+        # Exceptions of a failed save that nobody awaits are collected here, where `quiet` still drops their lines. Any other save
         # needs no collection, which takes a second in a process with many compiled programs.
         del self._orbax
         if not self._ended_well:

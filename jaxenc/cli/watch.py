@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(frame(args.workdir, console)))
         return 0
     if not sys.stdout.isatty() or console.is_dumb_terminal:
-        raise UserError("shows a live picture, and this is no terminal", "jaxenc watch", "add --once")
+        raise UserError("shows a live picture, and this is not a terminal", "jaxenc watch", "add --once")
     every = REMOTE if any(map(storage.is_url, args.workdir)) else LOCAL
     try:
         with Live(console=console, auto_refresh=False) as live:

@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def within(self) -> bool:
-        """Whether TOLERANCE holds for ours; a NaN does not. That transformers' own float32 is further away is no fault of ours."""
+        """Whether TOLERANCE holds for ours; a NaN does not. That transformers' own float32 is further away is not our fault."""
         return self.ours <= TOLERANCE * self.scale
 
 

@@ -66,7 +66,7 @@ def read(config: Mapping[str, Any], heads: tuple[str, ...], classes: Callable[[s
     if problem == CLASSES["multilabel"].problem:
         return tuple("multilabel" if name == head else name for name in heads), labels
     if problem == CLASSES["regressor"].problem and count == 1:
-        # The one number of a regression is no class.
+        # The one number of a regression is not a class.
         return tuple("regressor" if name == head else name for name in heads), Labels()
     return heads, labels
 

@@ -18,7 +18,7 @@ from jaxenc.formats.tensor import BFLOAT16, Tensor, bytes_of, refuse_pointer
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
 LONGEST_KEY = 1024  # bytes: only what is new in a key is written, so a small file could unpack to terabytes of keys
-# The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
+# The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is not a weight.
 DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
 
 

@@ -105,7 +105,7 @@ def read(workdir: str | pathlib.Path, name: str = "") -> History:
 
 
 def settings(path: pathlib.Path) -> Settings:
-    """The settings in a config.json. Raises UserError for a file that is none."""
+    """The settings in a config.json. Raises UserError for any other file."""
     fields = migrate.fields(read_json(path, "name a run directory"), f"{path}")
     part = lambda cls, key: config.from_dict(cls, fields.get(key, {}), f"{path}: config.{key}")
     for key in ("objective", "model"):

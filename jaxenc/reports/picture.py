@@ -75,7 +75,7 @@ def draw(axis: Any, panel: Panel) -> None:
         columns = 1 if max(len(curve.name) for curve in panel.curves) > 24 else min(names, 2)
         keys = _keys(panel.curves)
         legend = axis.legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=columns, fontsize=7.5, frameon=False)
-        # Set here, a name is no formula and may begin with an underscore.
+        # Set here, a name is not a formula and may begin with an underscore.
         for text, (name, _) in zip(legend.get_texts(), dict.fromkeys((curve.name, curve.style) for curve in panel.curves), strict=True):
             text.set_parse_math(False)
             text.set_text(one_line(name if len(name) < 40 else f"...{name[-36:]}"))

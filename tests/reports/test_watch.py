@@ -170,7 +170,7 @@ def test_once_prints_a_picture_and_ends(run: Path, tmp_path: Path, monkeypatch: 
 
 def test_without_a_terminal_it_says_what_to_do(run: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["watch", "--workdir", str(run)]) == 2
-    assert capsys.readouterr() == ("", "jaxenc: jaxenc watch: shows a live picture, and this is no terminal; add --once\n")
+    assert capsys.readouterr() == ("", "jaxenc: jaxenc watch: shows a live picture, and this is not a terminal; add --once\n")
 
 
 def test_damaged_numbers_are_one_line(run: Path, capsys: pytest.CaptureFixture) -> None:

@@ -61,4 +61,4 @@ class Engine(Protocol):
         """The piece of an id, None outside the vocabulary."""
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a piece, None for what is none."""
+        """The id of a piece, None for a str that is not one."""

@@ -1,7 +1,7 @@
 """The lines of BERT's vocab.txt: a piece on each, whose id is the number of the line from 0.
 
 They are read as google-research/bert (tokenization.py, `load_vocab`) and transformers 5 read them, wherever these two agree: white space
-after a piece is no part of it, a piece on several lines has the id of the last one, and a blank line takes an id that no text gives.
+after a piece is not part of it, a piece on several lines has the id of the last one, and a blank line takes an id that no text gives.
 """
 
 from collections.abc import Sequence

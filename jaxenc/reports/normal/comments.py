@@ -62,7 +62,7 @@ def judge(run: History, known: Sequence[Reference]) -> tuple[Finding, ...]:
         *level.stands(run, reference),
         *unstable,
         *rates.too_low(run, reference),
-        # What follows from a loss that diverges is no finding of its own.
+        # What follows from a loss that diverges is not a finding of its own.
         *(() if unstable else level.plateau(run, reference)),
         *(() if unstable else level.behind(run, reference)),
         *level.too_low(run),

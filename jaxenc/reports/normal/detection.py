@@ -41,7 +41,7 @@ def generator(run: History) -> Iterator[Finding]:
 def discriminator(run: History, reference: Reference | None) -> Iterator[Finding]:
     """A discriminator that gives every token one logit: it says `original` always, and its area under the ROC curve is at chance.
 
-    That it never says `replaced` is no sign by itself: 85 to 94 % of the tokens are original, and early in training every healthy one does.
+    Never saying `replaced` is not a sign by itself: 85 to 94 % of the tokens are original, and early in training every healthy one does.
     """
     area = run.held_out_of("rtd_auc")
     if not len(area) or not reference or "rtd_auc" not in reference.curves or run.step < 2 * run.warm:

@@ -25,7 +25,7 @@ def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
 
     A network whose weights a high rate has spoiled predicts a little worse than word frequencies do, for good. That alone proves nothing,
     since counts are of all tokens and not of the predicted ones alone: the loss must also have jumped after the warm-up, or the rate be
-    more than HIGHER times that of the reference. A gradient that is clipped at every step is no sign: with a second loss of weight 50
+    more than HIGHER times that of the reference. A gradient that is clipped at every step is not a sign: with a second loss of weight 50
     (Clark et al. 2020) a healthy run clips at every step.
     """
     loss = of_phase(run)

@@ -9,7 +9,7 @@ from jaxenc.reports.normal.history import History
 
 # Up to 4 epochs are worth nearly as much as new text, and from 16 on little (Muennighoff et al. 2023, for language models). Masks are drawn
 # anew in each epoch, so an encoder gains for longer: BERT read its corpus 40 times (Devlin et al. 2018), bert/small its 11 times. So a
-# number of epochs alone is no warning.
+# number of epochs alone does not warn.
 RISE = 0.02  # of the lowest held-out loss; ablations/left_to_right rose by 0.008 in 5,000 steps
 GAP = 0.15  # of the held-out loss: by how much the training loss is lower
 TWICE = 0.3  # of the tokens, in sentences that occurred before (docstrings: 0.04; google-research/bert#746 had thousands of equal lines)

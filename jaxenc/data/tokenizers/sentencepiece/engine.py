@@ -159,7 +159,7 @@ class Framed:
         return self._literal.pieces[index] if 0 <= index < len(self._literal.pieces) else None
 
     def token_to_id(self, piece: str) -> int | None:
-        """The id of a piece, None for what is none."""
+        """The id of a piece, None for a str that is not one."""
         return self._literal.ids.get(piece)
 
 
