@@ -14,7 +14,7 @@ from jaxenc.data.groups import Group, Text
 from jaxenc.data.pieces import Work
 from jaxenc.data.readers import Counts, Progress, Reading
 from jaxenc.data.readers.sources import Docstrings, File
-from jaxenc.data.tokenizers import load
+from jaxenc.data.tokenizers import lines, load
 
 GROUP, SHARD = 1000, 2500
 
@@ -89,7 +89,7 @@ def test_the_sentences_of_one_call_do_not_matter(corpus: Path, tokenizer: Path, 
     group, tool = Group("a", (*documents, ("\u200e",))), load(tokenizer)
     whole = pieces.of_group(group, tool, held_out.HASHES // 3, "uint16")
     for batch in (1, 500):
-        monkeypatch.setattr(pieces, "BATCH", batch)
+        monkeypatch.setattr(lines, "BATCH", batch)
         for split, piece in pieces.of_group(group, tool, held_out.HASHES // 3, "uint16").items():
             for name in ("tokens", "words", "sentences", "documents"):
                 assert np.array_equal(getattr(piece, name), getattr(whole[split], name)), (split, name)
