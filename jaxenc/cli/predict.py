@@ -21,6 +21,7 @@ from jaxenc.processes import cluster
 from jaxenc.tasks.framing import TRUNCATIONS
 from jaxenc.tasks.kept import kept
 
+STDOUT = "-"
 IN_MEMORY = 1 << 20  # characters of output to keep in memory before a temporary file is used
 
 
@@ -38,8 +39,8 @@ def add_arguments(parser: Parser) -> None:
         " .conllu file; - for standard input"
     )
     parser.add_argument("--input", required=True, metavar="FILE", help=what)
-    out = "file to write, one line of JSON per example (default: standard output)"
-    parser.add_argument("--out", type=Path, metavar="FILE", help=out)
+    out = "file to write, one line of JSON per example; - for standard output (the default)"
+    parser.add_argument("--out", default=STDOUT, metavar="FILE", help=out)
     parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
     text = "column of the text, or of both texts (default: the task's)"
     parser.add_argument("--text", default="", metavar="NAME[,NAME]", help=text)
@@ -54,8 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Writes all answers or, after an error, none. Reports on stderr which checkpoint answered and how many examples were shortened. Raises
     UserError."""
     cluster.must_be_alone(os.environ, "jaxenc predict")
-    if args.out:
-        must_be_new_file(args.out, "--out")
+    out = None if args.out == STDOUT else Path(args.out)
+    if out:
+        must_be_new_file(out, "--out")
     where, why = kept(args.model, args.seed)
     if str(where) != args.model.rstrip("/"):
         print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(what, f"--model {args.model}", "fine-tune it first with `jaxenc finetune`")
     predictor = model.predictor(args.truncation, tuple(args.text.split(",")) if args.text else ())
     count = shortened = 0
-    with _output(args.out) as (stream, ascii_only):
+    with _output(out) as (stream, ascii_only):
         for some in predict.of_file(predictor, args.input, args.batch, args.encoding):
             stream.writelines(some.lines(ascii_only))
             count, shortened = count + len(some.examples), shortened + some.shortened

@@ -36,8 +36,10 @@ def must_be_new(out: Path, option: str) -> None:
 
 def must_be_new_file(out: Path, option: str) -> None:
     """Raises UserError, before any work is done, where the file `out` cannot be made: something is there, or no folder that it can stand
-    in, or a folder that is not to be changed. option: as in `must_be_new`."""
+    in, or a folder that is not to be changed; or `-`, by which standard output is meant. option: as in `must_be_new`."""
     must_be_local(out, option)
+    if str(out) == "-":
+        raise UserError("standard output is not what it writes to", f"{option} -", "name a file")
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out):
             raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")

@@ -162,6 +162,16 @@ def test_a_bad_row_after_many_windows_leaves_no_output(
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
+def test_a_dash_is_standard_output(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without --out; no file of that name is made."""
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for more in ((), ("--out", "-")):
+        assert run("--model", tuned / "runs" / "seed_0", "--input", tuned / "dev.tsv", *more) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and len(lines(said[0])) == DEV and not list(tmp_path.iterdir())
+
+
 def test_the_place_of_the_output_is_checked_first(tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "out.jsonl").write_text("mine")
     assert run("--model", tmp_path / "none", "--input", tuned / "dev.tsv", "--out", tmp_path / "out.jsonl") == 2

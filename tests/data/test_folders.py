@@ -94,6 +94,12 @@ def test_r33_an_empty_folder_is_named_where_a_file_is_to_be(tmp_path: Path) -> N
         must_be_new_file(tmp_path / "p.npz", "--predictions")
 
 
+def test_a_file_for_what_is_not_printed_is_not_called_as_standard_output_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="^--predictions -: standard output is not what it writes to; name a file$"):
+        must_be_new_file(Path("-"), "--predictions")
+
+
 def test_r33_a_file_and_a_link_to_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
