@@ -178,6 +178,11 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
         """See `Run.unused`."""
         return {}
 
+    def predicted(self, length: int, max_predictions: int = 0) -> float:
+        """The share of the tokens of full rows of `length` tokens that a held-out loss rests on, 1 where it is a loss of every token.
+        max_predictions: of the phase, as in `PhaseSetting`."""
+        return 1.0
+
     @abc.abstractmethod
     def build(self, model: M, setting: PhaseSetting) -> Objective:
         """The objective of one phase."""

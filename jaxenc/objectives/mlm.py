@@ -119,6 +119,14 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             out["objective.action"] = "objective.unit=tokens chooses single tokens"
         return out if self.random_share else {**out, "objective.replacements": "objective.random_share is 0"}
 
+    def predicted(self, length: int, max_predictions: int = 0) -> float:
+        """The last rate, as far as the limit of predictions in a row allows it."""
+        return min(self.final_rate or self.rate, self._limit(length, max_predictions) / length)
+
+    def _limit(self, length: int, max_predictions: int) -> int:
+        """The most predictions in a row of `length` tokens; max_predictions: 0 for the config's own."""
+        return min(length, max_predictions or self.max_predictions or math.ceil(max(self.rate, self.final_rate) * length))
+
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
         """The masking rule for rows of `length` tokens; max_predictions: 0 for the config's own.
 
@@ -140,7 +148,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             rate=self.rate,
             final_rate=self.final_rate,
             rate_steps=self.rate_steps,
-            predictions=min(length, max_predictions or self.max_predictions or math.ceil(max(self.rate, self.final_rate) * length)),
+            predictions=self._limit(length, max_predictions),
             rounding=self.rounding,
             unit=self.unit,
             lengths=self.span_lengths(),

@@ -84,6 +84,10 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
 
+    def predicted(self, length: int, max_predictions: int = 0) -> float:
+        """The number of predictions in a row by its length."""
+        return min(1.0, (max_predictions or self.predictions) / length)
+
     def rule(self, vocabulary: Vocabulary, data: DataConfig, max_predictions: int) -> Permutation:
         """The permutation rule for the rows of `data`; max_predictions: 0 for the config's own.
 

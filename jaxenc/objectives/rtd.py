@@ -60,6 +60,11 @@ class RtdConfig(ReplacingConfig):
         of_network = model.of_generator if isinstance(model, NetworkPair) else ()
         return super().unused(model) | dict.fromkeys([*of_masks, *of_network], "objective.generator=uniform has no network")
 
+    def predicted(self, length: int, max_predictions: int = 0) -> float:
+        """That of the generator's loss; without one, of the tokens in the discriminator's."""
+        every = self.generator == "uniform" and self.detects == "all"
+        return 1.0 if every else super().predicted(length, max_predictions)
+
     def build(self, model: ModelConfig, setting: PhaseSetting) -> "Rtd":
         """The objective of one phase. Raises UserError for a model that is not a pair."""
         networks = self.networks(model, setting.execution)

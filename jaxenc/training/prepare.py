@@ -168,8 +168,9 @@ def warnings(job: Job) -> list[str]:
 def _few_held_out(run: Run) -> str:
     """The warning for a held-out split that is too small to tell two runs apart, with advice; '' for a larger one."""
     tokens = sum(one.splits["held_out"].tokens for one in mixture.manifests(run.data))
-    read = run.eval.rows * run.plan[0].length or tokens
-    few = held_out.too_few(min(tokens, read), 1.0 if "phases.max_predictions" in run.unused else held_out.PREDICTED)
+    phase = run.plan[0]
+    read = run.eval.rows * phase.length or tokens
+    few = held_out.too_few(min(tokens, read), run.objective.predicted(phase.length, phase.max_predictions))
     advice = "raise eval.rows, or set it to 0 for all of them" if read < tokens else "build the data with a larger --held-out or more text"
     return few and f"{few}; {advice}"
 

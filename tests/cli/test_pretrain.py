@@ -25,7 +25,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.files import held
 from jaxenc.objectives.causal import CausalConfig
-from jaxenc.objectives.mlm import Mlm
+from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.processes import barriers
 from jaxenc.training import prepare, refusals
@@ -194,6 +194,8 @@ def test_a_small_held_out_split_is_named_at_the_start(data: Path, tmp_path: Path
     assert line.endswith("; build the data with a larger --held-out or more text")
     (line,) = said(eval=EvalConfig(rows=2))
     assert f"a loss on {2 * 24}, " in line and line.endswith("; raise eval.rows, or set it to 0 for all of them")
+    (line,) = said(objective=MlmConfig(rate=0.3))
+    assert f"a loss on {tokens:,}, 30% of them predicted, has" in line and "and 0.05 takes 9,000;" in line
     (line,) = said(objective=CausalConfig(), model=GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24))
     assert f"a loss on {tokens:,} has a standard error" in line and "and 0.05 takes 3,000;" in line
 
