@@ -1,12 +1,12 @@
 """Counts of the text and tokens of a build, which add up over groups, shards and splits; the report shows them."""
 
 import dataclasses
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxenc.data.scripts import script_of
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.tokenizers.marks import Marks
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
@@ -81,12 +81,3 @@ def scripts(texts: Sequence[str], tool: Tokenizer) -> Facts:
                 unknown[script] = unknown.get(script, 0) + 1
                 long_words += end - start > LONGEST_WORD
     return Facts(sampled_tokens=tokens, sampled_unknown=unknown, long_words=long_words)
-
-
-def script_of(text: Iterable[str]) -> str:
-    """The script of the first letter, as the first word of its Unicode name says it: `Latin`, `CJK`, `Devanagari`; `Other` without one."""
-    for character in text:
-        if character.isalpha():
-            name = "LATIN" if character.isascii() else unicodedata.name(character, "OTHER").split()[0]
-            return name if name == "CJK" else name.capitalize()
-    return "Other"

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 
 import pytest
@@ -6,7 +7,9 @@ from jaxenc.cli import tokenizer
 from jaxenc.cli.parser import Parser
 from jaxenc.data.tokenizers import fit, from_text, load
 from jaxenc.data.tokenizers.lines import thinned
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
+from tests.data.scripts import SENTENCES
 
 
 def run(*arguments):
@@ -141,6 +144,18 @@ def test_how_the_pieces_fit_the_text_is_said(text, tmp_path, capsys):
     run("--input", tmp_path / "thai.txt", "--type", "unigram", "--vocab-size", 40, "--out", tmp_path / "thai")
     said = capsys.readouterr().err
     assert "characters a token\n" in said and "tokens a word" not in said and "tokenizer: 0.0% of its pieces" not in said
+
+
+@pytest.mark.parametrize("script", ["chinese", "japanese", "thai", "lao", "khmer", "burmese", "tibetan", "korean", "devanagari"])
+def test_words_are_counted_where_blanks_stand_between_them(script):
+    """A short sentence a line has a blank or two in every script; a name in Latin letters changes nothing."""
+    lines = [f"{line} {name}" for line in SENTENCES[script] for name in ("", "ABC", "JAX")]
+    found = fit.measured(unigram.train(lines * 9, 200), lines, len(lines))
+    found = dataclasses.replace(found, rare=0.5)
+    spaced = script in ("korean", "devanagari")
+    assert found.words == (sum(len(line.split()) for line in lines) if spaced else 0)
+    first, second = found.lines
+    assert ("tokens a word" in first) == spaced == ("rule of thumb" in second) and "50.0% of its pieces" in second
 
 
 def test_rare_pieces_of_a_large_text_are_not_counted_in_a_small_sample(text, tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from jaxenc.data.scripts import is_unspaced
 from jaxenc.data.tokenizers.lines import batches
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 
@@ -15,14 +16,14 @@ SAMPLE = 1 << 22  # characters of the text that are encoded
 OFTEN, MOST_RARE = 100, 0.05
 LEAST = 5  # occurrences in the sample that stand for OFTEN in the text, below which a count says too little
 SINGLE = re.compile("(##|[▁Ġ])?.?(</w>)?", re.DOTALL)  # a piece of one character, with the marks of all kinds
-SPACED = 20  # characters of a mean word, above which blanks do not stand between words
+LONGEST = 20  # characters of a mean word, above which blanks do not stand between words, whatever the script, as in DNA
 
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """Of a sample of the text: characters, words (what stands between blanks) and tokens; rare: the share of the pieces that the text
-    holds fewer than OFTEN times, -1 where the sample is too small a part of it to tell. Single characters are not counted, since a
-    vocabulary of any size has them."""
+    """Of a sample of the text: characters, tokens, and words (what stands between blanks), 0 where no blanks stand between words; rare: the
+    share of the pieces that the text holds fewer than OFTEN times, -1 where the sample is too small a part of it to tell. Single characters
+    are not counted, since a vocabulary of any size has them."""
 
     characters: int
     words: int
@@ -33,9 +34,8 @@ class Fit:
     def lines(self) -> Iterator[str]:
         """The lines that describe it, for a text with a token."""
         each = f"{self.characters / self.tokens:.2f} characters a token"
-        spaced = self.characters <= SPACED * self.words
-        yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if spaced else each
-        if self.rare > MOST_RARE:
+        yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if self.words else each
+        if self.rare > MOST_RARE and self.words:  # the rule comes from languages with blanks between words
             rule = f"a rule of thumb is {MOST_RARE:.0%} at most, with more text or a smaller --vocab-size"
             yield f"{self.rare:.1%} of its pieces of two or more characters are seen fewer than {OFTEN} times; {rule}"
         elif self.rare >= 0:
@@ -51,4 +51,5 @@ def measured(tool: Tokenizer, sample: Sequence[str], characters: int) -> Fit:
     often = OFTEN * held / max(characters, 1)
     pieces = [at for at in np.delete(np.arange(len(counts)), tool.vocabulary.reserved) if not SINGLE.fullmatch(tool.token(at))]
     rare = float((counts[pieces] < often).mean()) if often >= LEAST and pieces else -1.0
-    return Fit(held, sum(len(text.split()) for text in sample), int(counts.sum()), rare)
+    words = 0 if is_unspaced(sample) else sum(len(text.split()) for text in sample)
+    return Fit(held, words if held <= LONGEST * words else 0, int(counts.sum()), rare)
