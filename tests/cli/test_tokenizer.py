@@ -187,3 +187,14 @@ def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
     assert [row[-1] == "unknown" for row in rows] == [index == tool.vocabulary.unk for index in ids]
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--inspect", tmp_path / "none", "a")
+
+
+def test_a_piece_that_is_only_a_mark_has_no_text(tmp_path, capsys):
+    """Its offsets are those of the letter after it, which the next piece has too."""
+    unigram.train(["ban ker dip ok."] * 9, 32).save(tmp_path / "tok")
+    with pytest.raises(SystemExit):
+        run("--inspect", tmp_path / "tok", "ban zer.")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("   ")]
+    marks = [row for row in rows if row[2] == "\u2581"]
+    assert marks and all(row[3] == "''" for row in marks)
+    assert "".join(row[3].strip("'") for row in rows) == "banzer."
