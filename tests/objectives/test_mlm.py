@@ -11,6 +11,7 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.reports import words
 from jaxenc.sharding import partition
 from jaxenc.training.run import Run
 from tests import tiny
@@ -102,6 +103,7 @@ def test_metrics_of_spans_and_a_batch_of_words_that_are_too_long(longest: int) -
     assert means["budget_used"] == pytest.approx(masked / (32 * 7)) and means["budget_used"] > 0.9
     assert means["span_tokens"] == pytest.approx(masked / spans) and means["span_tokens"] > means["span_words"] >= 1
     assert (means["span_words"] == 1) == (longest == 1)
+    assert {"span_tokens", "span_words", "budget_used"} <= dict(words.explained([means])).keys()
     rows["word_starts"][:, 2:-1] = 0
     example, total, _, gradient = run()
     assert total == 0 and not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradient)) and not example["masked_spans"].any()
