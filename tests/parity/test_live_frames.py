@@ -84,3 +84,6 @@ def test_a_text_and_a_pair_in_transformers(family: str, kind: str, tmp_path: Pat
         back.frame(2) == model.tokenizer.frame(2) and back.reframed == model.tokenizer.reframed and back.encode(TEXT) == tool.encode(TEXT)
     )
     assert theirs(FIRST)["input_ids"] == model.encode([FIRST]).tokens[0].tolist()
+    if kind == "unigram":  # with a blank around the mask and without
+        for prompt in ("a dog <mask> under", "a dog r<mask>n", "<mask>dog"):
+            assert theirs(prompt)["input_ids"] == model.tokenizer.encode_prompt(prompt)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers as library
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, coverage, normalization, separate
@@ -35,14 +35,41 @@ OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened"
 
 @dataclasses.dataclass(frozen=True)
 class UnigramRules:
-    """How a new vocabulary reads a text: `normalization` alone decides which letters, marks and joiners are lost."""
+    """How a new vocabulary reads a text: `normalization` alone decides which letters, marks and joiners are lost.
+
+    continues: whether the text after a special piece continues a word where no blank is between them, as in the rows of pretraining. In
+    text without blanks between words what follows a mask would else be read as the start of a line. False for a folder whose files say so,
+    as XLNet's of transformers do.
+    """
 
     normalization: Normalization
+    continues: bool = True
 
     @property
     def normalizer(self) -> normalizers.Normalizer:
         """The rule as a normalizer of the tokenizers library."""
         return self.normalization.normalizer(clean=True) or normalizers.Sequence([])
+
+    @property
+    def prompt_normalizer(self) -> normalizers.Normalizer:
+        """`normalizer` for a text that special pieces cut into parts, before `prompt_splitter`.
+
+        If `continues`, white space becomes one blank, and a part does not end in one. What is removed from the start of a text becomes a
+        blank too: the library takes a part for the start of the text only where it begins with the text's first character.
+        """
+        if not self.continues:
+            return self.normalizer
+        gone = [r"\p{Mn}"] * self.normalization.strip_accents + [normalization.LAYOUT] * (self.normalization.form != "none")
+        removed = [normalizers.Replace(Regex(f"^({'|'.join(gone)})+"), " ")] if gone else []
+        # A mark in the text takes the place of the blanks before it, as it does in a word of `_splitter`.
+        joined = ((rf"\s+(?={MARK})", ""), (r"\s+", " "), (" $", ""))
+        blanks = [normalizers.Replace(Regex(pattern), to) for pattern, to in joined]
+        return normalizers.Sequence([*removed, self.normalizer, *blanks])
+
+    @property
+    def prompt_splitter(self) -> pre_tokenizers.PreTokenizer:
+        """If `continues`, it marks the first word of a text and every word after a blank; else also each word after a special piece."""
+        return pre_tokenizers.Metaspace(MARK, "first") if self.continues else _splitter()
 
     @property
     def word_writer(self) -> Callable[[str], str]:
@@ -92,25 +119,29 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
         framings.of_pieces(path, [piece for piece, _ in pieces])
         section = data.get("normalizer") or {}
-        rules = _rules(section)
+        rules = _rules(section, splitter)
         if rules is None:
             raise Unsupported("reads texts by another rule", path, OTHERS)
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
-        if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
+        parts = [part["type"] for part in splitter.get("pretokenizers", [])]
+        continues = isinstance(rules, UnigramRules) and rules.continues
+        if (not continues and parts != ["WhitespaceSplit", "Metaspace"]) or model.get("byte_fallback"):
             raise Unsupported("does not cut texts at white space alone, or into bytes", path, OTHERS)
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
             raise Unsupported(f"{other[0]!r} was added after the vocabulary", path, OTHERS)
         return build(path, facts, rules)
 
 
-def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | None:
-    """The rule in the section `normalizer` of a tokenizer.json."""
-    found = next(
-        (rules for rules in map(UnigramRules, normalization.choices()) if normalization.section(rules.normalizer) == section), None
-    )
-    return found or of_section(section)
+def _rules(section: Mapping[str, Any], splitter: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | None:
+    """The rule in the sections `normalizer` and `pre_tokenizer` of a tokenizer.json."""
+    for rule in normalization.choices():
+        if normalization.section((new := UnigramRules(rule)).prompt_normalizer) == section:
+            return new if normalization.section(new.prompt_splitter) == splitter else None
+        if normalization.section((old := UnigramRules(rule, continues=False)).normalizer) == section:
+            return old
+    return of_section(section)
 
 
 def _splitter() -> pre_tokenizers.PreTokenizer:
@@ -157,6 +188,8 @@ def _framed(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
     """Recognises special pieces and frames a text by them."""
     ids = {piece: index for index, (piece, _) in enumerate(facts.pieces)}
     out = _library(rules, facts.pieces, ids[framing.unk])
+    if isinstance(rules, UnigramRules):
+        out.normalizer, out.pre_tokenizer = rules.prompt_normalizer, rules.prompt_splitter
     mask = {framing.mask: {"lstrip": True}}
     out.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(facts.hidden, key=ids.__getitem__)])
     frame = [(piece, ids[piece]) for piece in (framing.cls, framing.sep)]
