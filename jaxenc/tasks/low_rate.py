@@ -15,8 +15,8 @@ from jaxenc.precision import policy
 # What is published for small models begins here: 3e-4 for ELECTRA-small (Clark et al. 2020, appendix B), and for the 24 small BERTs the
 # middle of their grid of 3e-5 to 3e-4 (google-research/bert README.md).
 LOW = 1e-4
-# Parameters besides the token table, which only looks up. The smallest model with published rates below LOW is ALBERT-base, of 7.3 million
-# (google-research/albert run_glue.sh).
+# Parameters besides the token table, which only looks up. The smallest model with published rates below LOW has 7.3 million: the base
+# model of google-research/albert (run_glue.sh).
 SMALL = 5_000_000
 # (the greatest width, a rate to try). `tasks.results` has evidence for 1e-3; 3e-4 is the highest rate named above.
 RATES = ((128, 1e-3), (math.inf, 3e-4))
