@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,8 @@ from jaxenc import config
 from jaxenc.checkpoint import migrate
 from jaxenc.families.contract import ModelConfig
 from jaxenc.files import read_json
-from jaxenc.tasks import TASKS, published
+from jaxenc.processes import barriers
+from jaxenc.tasks import TASKS, low_rate, published
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.override import with_values
@@ -41,7 +43,8 @@ def to_json(tune: FineTune) -> bytes:
 def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:
     """`recipe` for one model: with the published hyper-parameters of the model's family, if the recipe asks for them, then with the fields
     at the dotted paths of `values`. Rows are shortened to the positions of the model, with what the task says about their length, unless
-    `values` sets it. Raises UserError for an unknown field and for an invalid value."""
+    `values` sets it. Prints a line where the published rate is too low for a small model, unless `values` sets one. Raises UserError for an
+    unknown field and for an invalid value."""
     recipe = recipe if isinstance(recipe, FineTune) else from_dict(recipe)
     task = values.get("published", recipe.published)
     numbers = {**published.numbers(model, task), "published": ""} if task else {}
@@ -50,6 +53,8 @@ def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Ma
     if 0 < model.positions < tune.train.length and not tune.train.lengths:
         train = dataclasses.replace(tune.train, length=model.positions)
         tune = dataclasses.replace(tune, train=train, task=tune.task.within(model.positions))
+    if task and "optim.lr" not in values and (line := low_rate.warning(model, tune.optim.lr)) and barriers.is_primary():
+        print(line, file=sys.stderr, flush=True)
     return changed(tune, rest)
 
 

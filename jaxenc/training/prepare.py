@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from jaxenc import tree
 from jaxenc.checkpoint.restore import Start
-from jaxenc.data import held_out, mixture, pipeline
+from jaxenc.data import held_out, mixture, pipeline, word_lengths
 from jaxenc.data.batch import FIELDS, empty
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
@@ -23,12 +23,12 @@ from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives import OBJECTIVES
-from jaxenc.objectives.base import TEACHER
+from jaxenc.objectives.base import TEACHER, ObjectiveConfig
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.training import attention, weights_and_biases
 from jaxenc.training import teacher as teachers
-from jaxenc.training.job import Job
+from jaxenc.training.job import Job, Programs
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
 from jaxenc.training.run import check as check_run
@@ -159,10 +159,34 @@ def warnings(job: Job) -> list[str]:
     if 2 * tree.nbytes(whole) > tree.nbytes(shapes):
         divided = f"mesh.preset={job.run.mesh.preset} splits less than half of the parameters"
         lines.append(f"warning: {divided}: fsdp {job.mesh.shape['fsdp']} does not divide the axes of the others; lower mesh.fsdp")
+    lines += [f"warning: {one}" for one in _long_words(job)]
     if not job.evaluates:
         return [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
     few = "" if job.judge else _few_held_out(job.run)
     return [*lines, *([f"warning: {few}"] if few else [])]
+
+
+def _long_words(job: Job) -> list[str]:
+    """The warning for an objective that goes by words on data whose words are long, with advice; [] for others. Of several folders it
+    names the one with the longest words."""
+    if not job.run.data.folders or not _goes_by_words(job, job.run.objective):
+        return []
+    means = {folder: word_lengths.tokens_a_word(open_split(folder, SPLITS[0])) for folder in job.run.data.folders}
+    folder = max(means, key=lambda name: means[name])
+    if means[folder] <= word_lengths.LIMIT:
+        return []
+    unit, advice = getattr(job.run.objective, "unit", ""), "put blanks between words and build the data again"
+    with contextlib.suppress(UserError):
+        if unit not in ("", "tokens") and not _goes_by_words(job, dataclasses.replace(job.run.objective, unit="tokens")):
+            advice = f"set --config.objective.unit=tokens, or {advice}"
+    what = f"{f'objective.unit={unit}' if unit else 'the objective'} goes by words, which are what stands between blanks"
+    return [f"{what}, and a word of {folder} has {means[folder]:.1f} tokens on average; {advice}"]
+
+
+def _goes_by_words(job: Job, objective: ObjectiveConfig) -> bool:
+    """Whether `objective`, in the place of the run's own, reads where words start. Raises UserError for one that cannot be built."""
+    other = dataclasses.replace(job, run=dataclasses.replace(job.run, objective=objective), programs=Programs())
+    return "word_starts" in other.objective(job.run.plan[0]).reads
 
 
 def _few_held_out(run: Run) -> str:
