@@ -25,7 +25,7 @@ def describe(folder: str | Path, text: str) -> Iterator[str]:
     if gone := {one: count for one, count in (before - after).items() if marks.is_mark(one) and one not in removed}:
         yield f"marks dropped: {lost.listed(gone)}"
     ((ids, places),) = tool.encode_offsets([text])
-    yield f"{len(ids):,} pieces, {len(text) / max(len(ids), 1):.1f} characters each"
+    yield f"{len(ids):,} pieces, {len(text) / len(ids):.1f} characters each" if ids else "0 pieces"
     for index, (start, end) in zip(ids, places, strict=True):
         unknown = f"  {vocabulary.unknown_name}" if vocabulary.is_unknown(index) else ""
         yield f"  {index:>7,}  {start:>4}-{end:<4}  {tool.readable(index)}  {text[start:end]!r}{unknown}"

@@ -169,6 +169,7 @@ def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
         (i, f"{a}-{b}", tool.token(i)) for i, (a, b) in zip(ids, places, strict=True)
     ]
     assert [row[-1] == "unknown" for row in rows] == [index == tool.vocabulary.unk for index in ids]
+    assert run("--inspect", tmp_path / "tok", " ") == 0 and capsys.readouterr().out.endswith("\n0 pieces\n")
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--inspect", tmp_path / "none", "a")
 
