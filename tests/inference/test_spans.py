@@ -86,6 +86,22 @@ def test_it_is_what_all_spans_say(model: Model) -> None:
     assert there > 20
 
 
+@pytest.mark.parametrize(
+    "text, word",
+    [("ab" * 5000, "ab" * 2400 + "a"), ("abcdef " * 7000, "abcdef"), ("a" * 20000, "a" * 9), ("กำ" * 9000, "กำ"), ("e\u0301" * 9000, "é")],
+    ids=["long word", "many words", "one letter", "marks", "composed"],
+)
+def test_the_work_grows_with_the_text_alone(model: Model, text: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Characters that the normaliser reads: the text once, the word, and what is found once."""
+    read: list[int] = []
+    tool, one, whole = model.tokenizer, model.tokenizer.written, model.tokenizer.written_places
+    monkeypatch.setattr(tool, "written", lambda text: (read.append(len(text)), one(text))[1])
+    monkeypatch.setattr(tool, "written_places", lambda text: (read.append(len(text)), whole(text))[1])
+    found = list(find(tool, text, word))
+    same = unicodedata.normalize("NFC", text)
+    assert len(found) == same.count(word) and sum(read) <= 2 * len(text) + len(word)
+
+
 def test_case_and_accents_go_by_the_vocabulary() -> None:
     tool = wordpiece.of_lines(Path("x"), ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cafe", "北", "京"], PublishedRules(True, True))
     assert list(find(tool, "A Cafe\u0301, 北京 CAFÉ.", "café")) == [(2, 7), (12, 16)]
