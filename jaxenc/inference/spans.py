@@ -62,8 +62,8 @@ def of_pieces(tool: Tokenizer, text: str, word: str = "") -> Spans:
 
 def find(tool: Tokenizer, text: str, word: str) -> Iterator[Place]:
     """(first character, end) of the occurrences of `word` in `text`, which do not overlap. Both are compared as the vocabulary's normaliser
-    writes them. An occurrence neither starts at a mark (a vowel sign, a tone, an accent) nor ends before one: there the text has another
-    syllable."""
+    writes them. An occurrence neither starts at a mark (a vowel sign, a tone, an accent) nor ends before one, nor is it a part of what the
+    normaliser composes, such as a jamo of a Hangul syllable: there the text has another syllable. The time is linear in the text."""
     wanted = tool.written(word).strip()
     if not wanted:
         return

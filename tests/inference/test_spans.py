@@ -67,6 +67,7 @@ def test_a_word_is_found_as_the_vocabulary_reads_it(model: Model) -> None:
         (unicodedata.normalize("NFD", VIETNAMESE[0]), "Việt", [unicodedata.normalize("NFD", "Việt")]),
         (VIETNAMESE[0], unicodedata.normalize("NFD", "Việt"), ["Việt"]),
         ("ca", " ", []),
+        ("\u1112\u1161 \u1161", "\u1161", ["\u1161"]),  # not in the syllable 하, whose jamo are composed
     ):
         assert [text[start:end] for start, end in find(tool, text, word)] == found, (text, word)
 
