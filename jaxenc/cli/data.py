@@ -5,7 +5,6 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from jaxenc.cli import inputs
 from jaxenc.cli.parser import Parser
@@ -30,8 +29,8 @@ def add_arguments(parser: Parser) -> None:
         help=f"share of documents to hold out; at least 20, or one in ten of fewer than 200 (default: {held_out.SHARE})",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
-    only = "print what a data folder holds, with some rows; needs no other option"
-    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help=only)
+    only = "print what a data folder holds, with some rows; takes no other option"
+    parser.add_alone("--inspect", ("DIR",), only)
     parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
     parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
     equal = "leave out documents that equal an earlier one, exactly or nearly"
@@ -54,17 +53,12 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-class _Inspect(argparse.Action):
-    """Prints what a data folder holds and exits, as --help does, so that the arguments of a build are not required."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: object, folder: str, option: str | None = None) -> NoReturn:
-        for line in describe(folder):
-            print(line)
-        parser.exit()
-
-
 def run(args: argparse.Namespace) -> int:
-    """Builds the folder and prints its report. Raises UserError."""
+    """Builds the folder and prints its report. With --inspect: prints what a folder holds. Raises UserError."""
+    if args.inspect:
+        for line in describe(*args.inspect):
+            print(line)
+        return 0
     if args.beam_options and args.runner != "beam":
         raise UserError("only --runner beam takes them", "--beam-options", "add --runner beam, or leave it out")
     beam_options = shlex.split(args.beam_options) if args.runner == "beam" else None

@@ -31,10 +31,11 @@ class Formatter(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one.
 
-    examples: the command lines of `add_examples`.
+    examples: the command lines of `add_examples`. alone: the option of `add_alone`.
     """
 
     examples: tuple[str, ...] = ()
+    alone: str = ""
 
     def error(self, message: str) -> NoReturn:
         """Raises UserError with argparse's message and the command whose help explains it."""
@@ -48,16 +49,37 @@ class Parser(argparse.ArgumentParser):
             self._refuse_unknown_command(given)
         else:
             self._refuse_unknown_option(given)
+            self._allow_alone(given)
         found, unknown = super().parse_known_args(given, namespace)
         if unknown:
-            raise UserError(f"`{self.prog}` does not take it", unknown[0], self._help)
+            quotes = "" if unknown[0].startswith("-") else "; a value with blanks stands in quotes"
+            raise UserError(f"`{self.prog}` does not take it", unknown[0], f"{self._help}{quotes}")
         return found, unknown
+
+    def add_alone(self, name: str, values: Sequence[str], help: str) -> None:
+        """Adds an option that is given without any other, required ones included: another task of the command, which has one at most.
+
+        values: the names of its values in the help. The namespace holds them in a list, and None where the option is not given.
+        """
+        self.add_argument(name, nargs=len(values), metavar=tuple(values), help=help)
+        self.alone = name
 
     def add_examples(self, *commands: str) -> None:
         """Shows command lines, each as it would be typed, at the end of the help. A newline continues one on the next line."""
         self.examples = tuple(command.replace("\n", " ") for command in commands)
         lines = [f"  {line}" for command in commands for line in command.replace("\n", " \\\n    ").split("\n")]
         self.epilog = "\n".join([f"example{'s' * (len(commands) > 1)}:", *lines, "", self.epilog or ""])
+
+    def _allow_alone(self, given: Sequence[str]) -> None:
+        """Lifts what is required where the option of `add_alone` is given; raises UserError for any other option next to it."""
+        options = [name for item in given if (name := item.partition("=")[0]) in self._option_string_actions]
+        if not self.alone or self.alone not in options or {"-h", "--help"} & {*options}:
+            return
+        options.remove(self.alone)
+        if options:
+            raise UserError(f"`{self.prog} {self.alone}` takes no other option", options[0], f"leave it out, or leave {self.alone} out")
+        for action in self._actions:
+            action.required = False
 
     @property
     def _help(self) -> str:

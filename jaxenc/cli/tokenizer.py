@@ -1,8 +1,6 @@
 """`jaxenc tokenizer`: trains a vocabulary on text, or shows how one reads a text."""
 
 import argparse
-from collections.abc import Sequence
-from typing import NoReturn
 
 from jaxenc.cli import inputs
 from jaxenc.cli.parser import Parser
@@ -26,25 +24,20 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--pretokenized", action="store_true", help="characters: words stand between blanks and a line is a sentence")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="threads that count words; the result is the same (default: 1)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
-    only = "print the pieces of a text, and what the vocabulary of a folder changes in it; needs no other option"
-    parser.add_argument("--inspect", action=_Inspect, nargs=2, metavar=("DIR", "TEXT"), help=only)
+    only = "print the pieces of a text, and what the vocabulary of a folder changes in it; takes no other option"
+    parser.add_alone("--inspect", ("DIR", "TEXT"), only)
     parser.add_examples(
         "jaxenc tokenizer --input text/*.txt --vocab-size 16000 --out tokenizer",
         "jaxenc tokenizer --inspect tokenizer 'A text to read.'",
     )
 
 
-class _Inspect(argparse.Action):
-    """Prints how a vocabulary reads a text and exits, as --help does, so that the arguments of a training are not required."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: object, given: Sequence[str], option: str | None = None) -> NoReturn:
-        for line in describe(*given):
-            print(line)
-        parser.exit()
-
-
 def run(args: argparse.Namespace) -> int:
-    """Trains and saves; prints the folder and the size. Raises UserError."""
+    """Trains and saves; prints the folder and the size. With --inspect: prints how a vocabulary reads a text. Raises UserError."""
+    if args.inspect:
+        for line in describe(*args.inspect):
+            print(line)
+        return 0
     rule = Normalization(args.normalize, args.lowercase, args.strip_accents)
     reading = inputs.reading(args)
     tool = train_tokenizer(args.input, args.out, args.vocab_size, args.type, rule, reading, args.pretokenized, args.workers)

@@ -26,7 +26,7 @@ def describe(folder: str | Path, text: str) -> Iterator[str]:
     if gone := {one: count for one, count in (before - after).items() if marks.is_mark(one) and one not in removed}:
         yield f"marks dropped: {lost.listed(gone)}"
     ((ids, places),) = tool.encode_offsets([text])
-    yield f"{len(ids):,} pieces, {len(text) / max(len(ids), 1):.1f} characters each"
+    yield f"{len(ids):,} pieces, {len(text) / len(ids):.1f} characters each" if ids else "0 pieces"
     for index, (start, end) in zip(ids, places, strict=True):
         # The library gives a mark by itself the place of the letter after it.
         end = start if _is_mark(tool.token(index)) and not _is_mark(text[start:end]) else end

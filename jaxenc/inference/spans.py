@@ -62,30 +62,34 @@ def of_pieces(tool: Tokenizer, text: str, word: str = "") -> Spans:
 
 def find(tool: Tokenizer, text: str, word: str) -> Iterator[Place]:
     """(first character, end) of the occurrences of `word` in `text`, which do not overlap. Both are compared as the vocabulary's normaliser
-    writes them. An occurrence neither starts at a mark (a vowel sign, a tone, an accent) nor ends before one: there the text has another
-    syllable."""
+    writes them. An occurrence neither starts at a mark (a vowel sign, a tone, an accent) nor ends before one, nor is it a part of what the
+    normaliser composes, such as a jamo of a Hangul syllable: there the text has another syllable. The time is linear in the text."""
     wanted = tool.written(word).strip()
-    if not wanted or wanted not in tool.written(text):
+    if not wanted:
         return
-    apart, start = unicodedata.normalize("NFD", wanted), 0
-    while start < len(text):
-        end = start if _is_mark(text, start) or not tool.written(text[start]).strip() else _end(tool, text, start, wanted, apart)
-        if end > start:
-            yield start, end
-        start = max(end, start + 1)
+    (written, places), after = tool.written_places(text), 0
+    at = written.find(wanted)
+    while at >= 0:
+        start, last, step = places[at][0], at + len(wanted), 1
+        if start >= after and not _is_mark(text, start):
+            # Characters that are composed to one may be the place of the first alone: an occurrence then ends where the next one begins.
+            ends = (places[last - 1][1], places[last][0] if last < len(places) else len(text))
+            distinct = dict.fromkeys(_before_no_mark(text, end) for end in ends)
+            if end := next((end for end in distinct if _is(tool, text[start:end], wanted)), 0):
+                yield start, end
+                after, step = end, len(wanted)
+        at = written.find(wanted, at + step)
 
 
-def _end(tool: Tokenizer, text: str, start: int, wanted: str, apart: str) -> int:
-    """Where an occurrence that begins at `start` ends; `start` where none begins. apart: `wanted` decomposed."""
-    for end in range(start + 1, len(text) + 1):
-        if _is_mark(text, end):
-            continue
-        held = tool.written(text[start:end]).strip()
-        if held == wanted:
-            return end
-        if not apart.startswith(unicodedata.normalize("NFD", held)):
-            return start
-    return start
+def _is(tool: Tokenizer, held: str, wanted: str) -> bool:
+    return tool.written(held).strip() == wanted
+
+
+def _before_no_mark(text: str, end: int) -> int:
+    """`end`, or the first place after it that is not before a mark."""
+    while _is_mark(text, end):
+        end += 1
+    return end
 
 
 def _is_mark(text: str, at: int) -> bool:

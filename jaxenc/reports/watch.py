@@ -101,7 +101,7 @@ def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]
     out = [*_wrapped([seen.title, state(seen, now)], width), *_wrapped(_steps(run), width)]
     train, held_out = ([row for row in run.rows if row["split"] == split] for split in ("train", "held_out"))
     names = _names(train, held_out)
-    column = min(max(NAME, *map(len, names)), max(width // 3, NAME))
+    column = min(max([NAME, *map(len, names)]), max(width // 3, NAME))
     out += [_curve(name, column, train, held_out, width, unicode) for name in names]
     last = train[-1] if train else {}
     out += _wrapped([text.format(last[name]) for name, text in NAMED.items() if last.get(name)], width)

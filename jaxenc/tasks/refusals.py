@@ -8,12 +8,13 @@ from typing import Any
 from jaxenc import config
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import newest_valid
+from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
 from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.prepare import START, Tuning
 from jaxenc.training import refusals
-from jaxenc.training.prepare import MANIFEST
+from jaxenc.training.prepare import MANIFEST, TOKENIZER
 
 # Of the files only the examples count, and each seed has a directory of its own.
 MAY_CHANGE = (*refusals.MAY_CHANGE, "data.*", "train.seed", "published")
@@ -37,13 +38,25 @@ def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> 
     if found := refusals.refused(config.to_dict(saved), config.to_dict(tuning.tune), MAY_CHANGE):
         raise UserError(refusals.both_values(found), directory, f"set them back, or {ANOTHER}")
     if manifest.get("fingerprint") != ours["fingerprint"]:
-        what = "its training or dev examples are not those of this run"
-        raise UserError(what, directory, f"name the same files, with the same rows, or {ANOTHER}")
+        raise _other_rows(tuning, directory, step_dir)
     # Checkpoints written before this was recorded have no start.
     start: dict[str, Any] = manifest.get(START, ours[START])
     if start["checksums"] != ours[START]["checksums"]:
         what = f"it was fine-tuned from {start['path']}, and this run starts from another model, {ours[START]['path']}"
         raise UserError(what, directory, f"start from that model, or {ANOTHER}")
+
+
+def _other_rows(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> UserError:
+    """The error for rows that are not those of the checkpoint. Its tokenizer says on which side of a text it had CLS: an older jaxenc took
+    the vocabulary's own, today's is the family's."""
+    last = tuning.tokenizer.ends_in_cls
+    folder = step_dir / TOKENIZER
+    if folder.is_dir() and tokenizers.load(folder).ends_in_cls != last:
+        was, now = ("first", "last") if last else ("last", "first")
+        what = f"it was begun by a jaxenc that framed texts with CLS {was}, and this one has CLS {now}"
+        return UserError(what, directory, ANOTHER)
+    what = "it was begun with other training or dev examples, or by a jaxenc that framed texts otherwise"
+    return UserError(what, directory, f"name the same files, with the same rows, or {ANOTHER}")
 
 
 def refuse_other_process(tuning: Tuning, seeds: int) -> None:

@@ -152,6 +152,7 @@ RULES: dict[str, Rule] = {
         for name in match[1].split(", ")
     ],
     r"^a recipe is FAMILY/SIZE, such as (\S+),": lambda match, error, argv: [with_value(argv, "--config", match[1])],
+    r"^name (?:a folder that `jaxenc tokenizer` made|the folder of a tokenizer)$": _file("--tokenizer", "tokenizer"),
     r"^name (\S*tokenizer)$": lambda match, error, argv: [with_value(argv, "--tokenizer", match[1])],
     r"^name (\S+/\S+)$": lambda match, error, argv: [with_value(argv, "--config", match[1])],
     r"^name a recipe or a Python file$": _file("--config", "bert/base"),
@@ -202,6 +203,8 @@ data --input text.txt --tokenizer tokenizer --out d --held-out 2
 data --input text.txt --tokenizer tokenizer --out d --beam-options x
 data --input text.txt --tokenizer tokenizer --out full
 data --input text.txt --tokenizer full --out d
+data --input text.txt --tokenizer text.txt --out d
+data --input text.txt --tokenizer run --out d
 data --input text.txt --tokenizer data --out d
 data --input text.txt --tokenizer tokenizer --out d --drop-duplicates near --duplicate-words 0
 data --input text.txt --tokenizer tokenizer --out d --drop-duplicates near --duplicate-permutations 1

@@ -172,8 +172,7 @@ def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
     run("--input", text, "--vocab-size", 80, "--lowercase", "--strip-accents", "--out", tmp_path / "tok")
     tool, given = load(tmp_path / "tok"), "Th\u00ade \u0e01 \u00c5n\u200e."
     capsys.readouterr()
-    with pytest.raises(SystemExit):
-        run("--inspect", tmp_path / "tok", given)
+    assert run("--inspect", tmp_path / "tok", given) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[1] == "read as: the \u0e01 an." and out[2] == "removed: U+00AD SOFT HYPHEN 1, U+200E LEFT-TO-RIGHT MARK 1"
     assert out[3] == "marks dropped: U+030A COMBINING RING ABOVE 1" and out[-1].startswith(
@@ -185,6 +184,7 @@ def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
         (i, f"{a}-{b}", tool.token(i)) for i, (a, b) in zip(ids, places, strict=True)
     ]
     assert [row[-1] == "unknown" for row in rows] == [index == tool.vocabulary.unk for index in ids]
+    assert run("--inspect", tmp_path / "tok", " ") == 0 and capsys.readouterr().out.endswith("\n0 pieces\n")
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--inspect", tmp_path / "none", "a")
 
@@ -192,9 +192,21 @@ def test_a_text_is_shown_as_the_vocabulary_reads_it(text, tmp_path, capsys):
 def test_a_piece_that_is_only_a_mark_has_no_text(tmp_path, capsys):
     """Its offsets are those of the letter after it, which the next piece has too."""
     unigram.train(["ban ker dip ok."] * 9, 32).save(tmp_path / "tok")
-    with pytest.raises(SystemExit):
-        run("--inspect", tmp_path / "tok", "ban zer.")
+    assert run("--inspect", tmp_path / "tok", "ban zer.") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("   ")]
     marks = [row for row in rows if row[2] == "\u2581"]
     assert marks and all(row[3] == "''" for row in marks)
     assert "".join(row[3].strip("'") for row in rows) == "banzer."
+
+
+def test_what_is_given_beside_inspect_is_refused(text, tmp_path, fails):
+    """A text without quotes, a training, a second text; nothing is printed of the first."""
+    assert fails("tokenizer", "--inspect", "tok", "A", "text", "to", "read.").startswith("jaxenc: text: ")
+    assert "stands in quotes" in fails("tokenizer", "--inspect", "tok", "A", "text")
+    for more in (["--input", str(text), "--out", str(tmp_path / "tok")], ["--workers=1"], ["--lowercase"], ["--inspect", "tok", "b"]):
+        for given in (["--inspect", "tok", "a", *more], [*more, "--inspect", "tok", "a"]):
+            said = fails("tokenizer", *given)
+            assert said.startswith(f"jaxenc: {more[0].partition('=')[0]}: ") and "takes no other option" in said
+    assert not (tmp_path / "tok").exists()
+    assert "--workers: " in fails("data", "--inspect", "data", "--workers", "2") and "more: " in fails("data", "--inspect", "data", "more")
+    assert "--out" in fails("tokenizer", "--input", str(text))

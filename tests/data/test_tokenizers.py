@@ -232,6 +232,30 @@ def test_a_run_in_the_place_of_its_tokenizer(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.parametrize("given", ["", "seed_0", "seed_0/checkpoints", "seed_0/checkpoints/10"])
+def test_the_newest_checkpoint_of_a_run_in_the_place_of_its_tokenizer(tmp_path, given):
+    """A work directory of seeds, a run, its checkpoints and one of them; the advice works."""
+    for step in ("9", "10", "10.tmp"):
+        (tmp_path / "seed_0/checkpoints" / step).mkdir(parents=True)
+        wordpiece.train(TEXT, 90).save(tmp_path / "seed_0/checkpoints" / step / "tokenizer")
+    newest = tmp_path / "seed_0/checkpoints/10/tokenizer"
+    with pytest.raises(UserError, match=f"a folder that holds one; name {newest}$"):
+        load(tmp_path / given)
+    load(newest)
+
+
+def test_what_is_in_the_way_of_a_new_tokenizer_is_not_where_one_is_made(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    for path, said in (
+        (tmp_path / "a.txt", "a file, and a tokenizer is a folder"),
+        (tmp_path, "name a folder that `jaxenc tokenizer` made"),
+    ):
+        with pytest.raises(UserError, match=said):
+            load(path)
+    with pytest.raises(UserError, match=f"--out {tmp_path / 'none'}` makes one$"):
+        load(tmp_path / "none")
+
+
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
     with pytest.raises(UserError, match="no tokenizer.json, vocab.txt, vocab.json or spiece.model"):
         load(tmp_path)

@@ -67,6 +67,7 @@ def test_a_word_is_found_as_the_vocabulary_reads_it(model: Model) -> None:
         (unicodedata.normalize("NFD", VIETNAMESE[0]), "Việt", [unicodedata.normalize("NFD", "Việt")]),
         (VIETNAMESE[0], unicodedata.normalize("NFD", "Việt"), ["Việt"]),
         ("ca", " ", []),
+        ("\u1112\u1161 \u1161", "\u1161", ["\u1161"]),  # not in the syllable 하, whose jamo are composed
     ):
         assert [text[start:end] for start, end in find(tool, text, word)] == found, (text, word)
 
@@ -84,6 +85,22 @@ def test_it_is_what_all_spans_say(model: Model) -> None:
             assert found == slow(model.tokenizer, text, word), (text, word)
             there += len(found)
     assert there > 20
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [("ab" * 5000, "ab" * 2400 + "a"), ("abcdef " * 7000, "abcdef"), ("a" * 20000, "a" * 9), ("กำ" * 9000, "กำ"), ("e\u0301" * 9000, "é")],
+    ids=["long word", "many words", "one letter", "marks", "composed"],
+)
+def test_the_work_grows_with_the_text_alone(model: Model, text: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Characters that the normaliser reads: the text once, the word, and what is found once."""
+    read: list[int] = []
+    tool, one, whole = model.tokenizer, model.tokenizer.written, model.tokenizer.written_places
+    monkeypatch.setattr(tool, "written", lambda text: (read.append(len(text)), one(text))[1])
+    monkeypatch.setattr(tool, "written_places", lambda text: (read.append(len(text)), whole(text))[1])
+    found = list(find(tool, text, word))
+    same = unicodedata.normalize("NFC", text)
+    assert len(found) == same.count(word) and sum(read) <= 2 * len(text) + len(word)
 
 
 def test_case_and_accents_go_by_the_vocabulary() -> None:

@@ -180,6 +180,15 @@ def test_damaged_numbers_are_one_line(run: Path, capsys: pytest.CaptureFixture) 
     assert not out and err.startswith(f"jaxenc: {run}/metrics.jsonl:1: is not a row of numbers") and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("content", ['{"step"', '{"step": 4, "split": "train", "seconds": 1.0, "lr": 0.1}\n'])
+def test_rows_without_a_curve(run: Path, content: str, capsys: pytest.CaptureFixture) -> None:
+    """A first row that is being written, and rows whose numbers have no curve."""
+    (run / "metrics.jsonl").write_text(content)
+    assert main(["watch", "--workdir", str(run), "--once"]) == 0
+    out, err = capsys.readouterr()
+    assert "of 100,000" in out and "loss" not in out and not err
+
+
 def test_it_waits_for_a_run_and_ends_with_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run begins at the second look; at the third the user leaves."""
     looks: list[int] = []

@@ -113,7 +113,7 @@ def test_files_byte_by_byte(place: Path, undrawn: None, name: str, edits: Edits)
         report.compare([folder, folder], by="flops", with_baselines=False)
     with bounded():
         seen = [watch.look(str(place / "bytes"))] * 2
-        watch.table(seen, 2e9, 80)
+        assert all(line.isprintable() for line in (*watch.lines(seen[0], 2e9, 80), *watch.table(seen, 2e9, 80)))
 
 
 @pytest.mark.parametrize("name", [*FILES, results.NAME, "checkpoints"])

@@ -37,7 +37,7 @@ def test_a_finished_run(model: Path, labelled: Labelled, tmp_path: Path) -> None
             other = dataclasses.replace(tune, **{part: dataclasses.replace(getattr(tune, part), **{name: value})})
             with pytest.raises(UserError, match=rf"seed_0: checkpoint {part}.{name} .*; set them back, or choose another --workdir$"):
                 finetune(other, str(model), runs)
-        with pytest.raises(UserError, match=r"dev examples are not those of this run; name .* or choose another --workdir$"):
+        with pytest.raises(UserError, match=r"begun with other training or dev examples, or .*; name .* or choose another --workdir$"):
             finetune(dataclasses.replace(tune, data=dataclasses.replace(tune.data, dev_rows=8)), str(model), runs)
 
         _other(model).save(tmp_path / "other")

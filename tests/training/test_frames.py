@@ -11,6 +11,7 @@ import pytest
 import jaxenc
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.inference.model import Model
 from jaxenc.optim.optimizer import OptimConfig
@@ -99,13 +100,16 @@ def test_an_older_run_goes_on_bit_for_bit_and_is_read_with_the_frame(pieces: Pat
 
 
 def test_an_older_tuned_model_answers_as_it_did(pieces: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """It learned rows with CLS at the end, of its last type: with another frame its answers would be others. A line says so."""
+    """It learned rows with CLS at the end, of its last type: with another frame its answers would be others. A line says so, and one
+    refuses to go on with it."""
     tune = task(tmp_path / "task")
     with UNFRAMED, COUNTED_DOWN:
         jaxenc.pretrain(nano(pieces, 1), tmp_path / "run")
         jaxenc.finetune(tune, str(tmp_path / "run"), tmp_path / "tuned")
     lines = (tmp_path / "tuned" / "seed_0" / "dev.jsonl").read_text().splitlines()
     texts = [line.split("\t")[0] for line in (tmp_path / "task" / "dev.tsv").read_text().splitlines()[1:]]
+    with pytest.raises(UserError, match="framed texts with CLS last, and this one has CLS first; choose another --workdir$"):
+        jaxenc.finetune(tune, str(tmp_path / "run"), tmp_path / "tuned")
     capsys.readouterr()
     tuned = jaxenc.load(tmp_path / "tuned")
     assert "fine-tuned with CLS last, and bert has it first: fine-tune it again" in capsys.readouterr().err

@@ -63,10 +63,22 @@ def _load(folder: Path, mark: frame_files.Mark | None) -> Tokenizer:
         return _of_pair(path)
     if (path := model_folder.find(folder)) is not None:
         return model_folder.from_model(path)
-    if (folder / "tokenizer").is_dir():
-        raise UserError("not a tokenizer but a folder that holds one", folder, f"name {folder / 'tokenizer'}")
+    raise _absent(folder)
+
+
+def _absent(folder: Path) -> UserError:
+    """The error for what holds no file of a tokenizer: it names the tokenizer inside it, for a run that of its newest checkpoint."""
+    if folder.is_file():
+        return UserError("a file, and a tokenizer is a folder", folder, "name the folder of a tokenizer")
+    saved = (path for depth in ("", "checkpoints/", "*/checkpoints/") for path in folder.glob(f"{depth}*/tokenizer"))
+    by_step = {path: int(path.parent.name) for path in saved if path.parent.name.isdecimal()}
+    inside = folder / "tokenizer" if (folder / "tokenizer").is_dir() else max(by_step, key=by_step.__getitem__, default=None)
+    if inside is not None:
+        return UserError("not a tokenizer but a folder that holds one", folder, f"name {inside}")
+    makes = f"`jaxenc tokenizer --input FILES --out {folder}` makes one"
+    is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     names = f"tokenizer.json, vocab.txt, vocab.json or {model_file.NAME}"
-    raise UserError(f"no {names} here", folder, f"`jaxenc tokenizer --input FILES --out {folder}` makes one")
+    return UserError(f"no {names} here", folder, makes if is_free else "name a folder that `jaxenc tokenizer` made")
 
 
 def _opened(path: Path, replaced: Mapping[str, Any]) -> Tokenizer:

@@ -51,8 +51,8 @@ def _plain(line: str) -> bool:
 
 
 def _apart(sentence: str) -> bool:
-    """Whether a sentence starts with a blank, and not with one of U+001C to U+001F, which are blanks in Python only."""
-    return sentence[0].isspace() and not "\x1c" <= sentence[0] <= "\x1f"
+    """Whether a sentence starts with U+0020: what another blank becomes depends on the vocabulary."""
+    return sentence[0] == " "
 
 
 def _together(tool: Tokenizer, runs: Sequence[Sequence[str]]) -> Iterator[list[tuple[list[int], list[int]]]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from tokenizers import PreTokenizedString, Regex, pre_tokenizers
 
 from jaxenc.data import characters, sentences
 from jaxenc.data.frames import FIRST, Frame
@@ -149,6 +150,18 @@ class Tokenizer:
         """`text` as the vocabulary's normaliser writes it. Raises UserError as `encode_prompt`."""
         _check_characters(text)
         return self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
+
+    def written_places(self, text: str) -> tuple[str, list[tuple[int, int]]]:
+        """`written`, and of each of its characters the offsets in `text` of what it was written for: the first character and the end
+        (exclusive). Where several are composed to one these may be those of the first. Raises UserError as `encode_prompt`.
+        """
+        _check_characters(text)
+        parts = PreTokenizedString(text)
+        if self._literal.normalizer:
+            parts.normalize(self._literal.normalizer.normalize)
+        pre_tokenizers.Split(Regex("(?m:.)"), "isolated").pre_tokenize(parts)  # Oniguruma's m: a dot is any character, \n too
+        found = [(piece, place) for piece, place, _ in parts.get_splits("original", "char")]
+        return "".join(piece for piece, _ in found), [place for _, place in found]
 
     def characters(self) -> np.ndarray | None:
         """uint16 [vocabulary.ids, 50]: of each id the characters of its word, and of CLS and SEP those of the markers of a sentence; see
