@@ -153,7 +153,7 @@ def _split(model: Model, task: Task, examples: Sequence[Example]) -> _Split:
     if isinstance(examples[0], Tagged):
         labels = [tag for one in examples for tag in one.tags or ("",) * len(one.words)]
         return _Split(examples, [list(one.words) for one in examples], labels)
-    cut = [texts.cut(model, one.texts[0], raw=model.tokenizer is not None) for one in examples]
+    cut = [texts.cut(model, one.texts[0], "splitter" if model.tokenizer else "blanks") for one in examples]
     return _Split(examples, cut, [one.label for one in examples])
 
 

@@ -19,7 +19,7 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
     """
     if not is_url(folder):
         here = pathlib.Path(folder)
-        begun = any(here.glob(f"{SEEDS.format('*')}/checkpoints"))
+        begun = (here / NAME).is_file() or any(here.glob(f"{SEEDS.format('*')}/checkpoints"))
         return _kept(here, [path.name for path in here.glob(SEEDS.format("*")) if begun and path.is_dir()], seed)
     there = storage.folder(str(folder))
     seeds = fnmatch.filter(there.names(), SEEDS.format("*"))

@@ -25,7 +25,15 @@ MADE: dict[str, Callable[[Path], Tokenizer]] = {
     "characters": lambda path: word_list.train(TEXTS * 2, 100),
     "pretokenized": lambda path: word_list.train(TEXTS * 2, 100, pretokenized=True),
 }
-MODELS = ["unigram", "bpe", "no add_dummy_prefix", "no remove_extra_whitespaces", "treat_whitespace_as_suffix", "no split_by_whitespace"]
+MODELS = [
+    "unigram",
+    "bpe",
+    "identity",
+    "no add_dummy_prefix",
+    "no remove_extra_whitespaces",
+    "treat_whitespace_as_suffix",
+    "no split_by_whitespace",
+]
 MADE |= {
     f"model: {name}": lambda path, name=name: load(spiece_models.folder(path / "m", spiece_models.trained(**spiece_models.SETTINGS[name])))
     for name in MODELS
@@ -41,7 +49,17 @@ def mixed(count: int) -> list[str]:
     """Lines of sentences of all scripts, with and without blanks between them."""
     draw = random.Random(0)
     parts = lambda: (draw.choice(TEXTS).rstrip(".။。!?।៖") + draw.choice(MARKS) for _ in range(draw.randint(1, 5)))
-    return ["".join(parts()) for _ in range(count)] + ["", "  ", " A b. C. ", "。", "။။ က", "zq。X", "Ab.\x1cCd.\x1f Ef.\tGh."]
+    return ["".join(parts()) for _ in range(count)] + [
+        "",
+        "  ",
+        " A b. C. ",
+        "。",
+        "။။ က",
+        "zq。X",
+        "Ab.\x1cCd.\x1f Ef.\tGh.",
+        "我爱。\u3000他。",
+        "Ab.\xa0Cd.\x85Ef. 他。",
+    ]
 
 
 def test_they_are_those_of_the_line(tool: Tokenizer) -> None:
