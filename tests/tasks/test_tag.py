@@ -146,7 +146,7 @@ def test_no_examples_and_no_labels() -> None:
 def test_a_row_without_room_and_half_a_character_are_one_line() -> None:
     with pytest.raises(UserError, match=r"no room.*train.length"):
         TASK.features(tagged([["The"]]), framing("wordpiece", 2))
-    with pytest.raises(UserError, match=r"^f:1: .*no character"):
+    with pytest.raises(UserError, match=r"^f:1: .*not a character"):
         TASK.features(tagged([["a"], ["\ud800"]]), framing("wordpiece", 8))
     with pytest.raises(UserError, match=r"^f:9: the tag 'B-c' is none of O, B-a"):
         TASK.features([Tagged("0", "f:9", ("a",), ("B-c",))], framing("wordpiece", 8))
