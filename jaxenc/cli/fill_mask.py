@@ -1,6 +1,7 @@
 """`jaxenc fill-mask`: the tokens that a model predicts for a mask."""
 
 import argparse
+from collections import Counter
 
 from jaxenc.cli.parser import Parser
 from jaxenc.inference.fill_mask import Guess
@@ -24,5 +25,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def shown(guesses: list[Guess]) -> str:
-    """`  library 0.21 · module 0.11 · ...`"""
-    return "  " + " · ".join(f"{guess.text} {guess.probability:.2f}" for guess in guesses)
+    """`  library 0.21 · module 0.11 · ...`; of candidates with the same text, with and without a blank before it, the pieces as they are
+    in the vocabulary."""
+    times = Counter(guess.text for guess in guesses)
+    return "  " + " · ".join(f"{guess.text if times[guess.text] == 1 else guess.token} {guess.probability:.2f}" for guess in guesses)

@@ -118,6 +118,7 @@ def test_a_guess_can_be_read(tmp_path: Path) -> None:
     texts = {guess.token: guess.text for guess in guesses}
     assert texts["Ġthe"] == "the" and texts["q"] == "q" and texts["Ã"] == "\\xc3" and texts["Ġ"] == "Ġ" and texts["<mask>"] == "<mask>"
     assert "the 0.50" in shown([Guess("Ġthe", "the", 0.5)])
+    assert shown([Guess("Ġthe", "the", 0.5), Guess("the", "the", 0.3), Guess("Ġa", "a", 0.1)]) == "  Ġthe 0.50 · the 0.30 · a 0.10"
 
 
 def test_a_model_shows_itself_in_one_line(bare: Model) -> None:
