@@ -94,8 +94,8 @@ else
 fi
 
 if [ -n "$second" ]; then
-  # 5: none of the tests that ARGUMENTS choose runs there.
-  JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q $spread --ignore $beam "$@" || [ $? -eq 5 ]
+  # Two workers: what a third one imports takes longer than what it runs. 5: none of the tests that ARGUMENTS choose runs there.
+  JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q ${spread/-n 3/-n 2} --ignore $beam "$@" || [ $? -eq 5 ]
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2
 fi

@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+from collections import Counter
 
 import pytest
 
@@ -129,7 +130,8 @@ def test_how_the_pieces_fit_the_text_is_said(text, tmp_path, capsys):
         said = capsys.readouterr().err.splitlines()
         tool, lines = load(tmp_path / str(size)), text.read_text().split("\n")
         tokens = [index for ids in tool.encode(lines) for index in ids]
-        counts = [tokens.count(index) for index in range(tool.vocabulary.size) if len(tool.token(index).removeprefix("##")) > 1]
+        times = Counter(tokens)
+        counts = [times[index] for index in range(tool.vocabulary.size) if len(tool.token(index).removeprefix("##")) > 1]
         counts = counts[len(tool.vocabulary.reserved) :]
         rare = sum(count < 100 for count in counts) / len(counts)
         words, characters = sum(len(line.split()) for line in lines), sum(map(len, lines))
