@@ -13,7 +13,7 @@ from jaxenc.reports.scale import Scale
 from jaxenc.reports.thin import thin
 
 WIDTH, HEIGHT = 440, 260
-LEFT, RIGHT, TOP, BOTTOM = 50, 428, 12, 222
+LEFT, RIGHT, TOP, BOTTOM = 64, 428, 12, 222
 # Points of a curve that are drawn: about two a unit of the picture's width.
 MOST = 800
 LINE_HEIGHT = 13
