@@ -2,7 +2,6 @@
 classes of transformers, and against the rows of pretraining."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import sentencepiece as library
 
 from jaxenc.data.frames import CLS_FIRST, CLS_LAST, Frame
 from jaxenc.data.sources import DataConfig, open_source, open_streams
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, word_list, wordpiece
-from jaxenc.data.tokenizers.sentencepiece import unigram
+from jaxenc.data.tokenizers import Tokenizer, load, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -28,16 +26,9 @@ from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference import inputs
 from jaxenc.tasks.framing import Framing
 from tests.data.corpora import corpus, store
+from tests.data.kinds import KINDS, TEXT
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizers"
-TEXT = ["the cat sat on the old red mat.", "a dog ran under the tall green tree.", "birds flew over the hill by the sea."] * 4
-KINDS: dict[str, Callable[[], Tokenizer]] = {
-    "wordpiece": lambda: wordpiece.train(TEXT, 120),
-    "bpe": lambda: bpe.train(TEXT, 300),
-    "word_bpe": lambda: word_bpe.train(TEXT, 120),
-    "unigram": lambda: unigram.train(TEXT, 60),
-    "characters": lambda: word_list.train(TEXT, 120),
-}
 MODELS: dict[str, ModelConfig] = {
     "bert": BertConfig(),
     "roberta": BertConfig(types=1, first_position=2),
