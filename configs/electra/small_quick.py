@@ -8,10 +8,9 @@ Its gradients are not clipped, its warm-up has 1,000 steps and its epsilon is 1e
 warm-up of 500 steps, at rates of 1e-3 and 2e-3, the discriminators of four runs gave every token one logit (area under the ROC curve
 0.500 from step 500 to 2,000), and so did one at 2e-3 without clipping that had [MASK] in every chosen place; at 2e-3 without clipping and
 with the masks of this recipe, and at 1e-3 clipped after a warm-up of 2,000, none did, but all learned more slowly.
-On 153 MB of English in lower case (35 M tokens, 16,000 pieces) held-out rows end at 3.49 nats of the generator, where a bigram table of
-both neighbours gives 4.89, and an area of 0.890, where the token's identity alone gives 0.726 at most: 456 s on one H200, 28 November
-2026, by `--config electra/small` with the fields below. Two runs of 30 November, with a vocabulary of a third of the text, end at 3.68 and
-3.74 nats and areas of 0.863 and 0.882; the code of either day gives the same curve (docs/benchmarks.md).
+On 153 MB of English in lower case (35 M tokens, 16,000 pieces) held-out rows end at 3.48 nats of the generator, where a bigram table of
+both neighbours gives 4.89, and an area of 0.889, where the token's identity alone gives 0.726 at most: 393 s on one H200, 30 November
+2026. Make the vocabulary of all the text: with one of a third of it the run ends at 3.66 nats and 0.866 (docs/benchmarks.md).
 """
 
 import dataclasses

@@ -2,7 +2,8 @@
 # Settings for NVIDIA GPUs, to be sourced before jaxenc starts: `source launch/env/gpu.sh`. What is set already stays.
 #
 # Left out on purpose: JAX_OPTIMIZATION_LEVEL=O1 (no change for bert/base on one H200, measured), NCCL_NVLS_ENABLE=1 (NCCL uses NVLink SHARP by
-# itself where it works, and 1 makes it an error where it does not), lists of combine thresholds (they follow the model).
+# itself where it works, and 1 makes it an error where it does not), --xla_disable_hlo_passes=all-reduce-contiguous (dp on two H200 0.7 %
+# faster, measured, its losses not compared yet: docs/benchmarks.md), lists of combine thresholds (they follow the model).
 
 # Warnings and errors of XLA and not its notes (jax's documentation; 0 shows all).
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL-1}"
