@@ -13,11 +13,12 @@ from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks.results import SEEDS
 from jaxenc.training import events, phases, prepare, record
-from jaxenc.training.events import EVENTS
+from jaxenc.training.events import EVENTS, FINISHED, PREEMPTED
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.record import METRICS
 from jaxenc.training.settings import EvalConfig, TrainConfig
 
+STOPPED, GOING = "stopped", "running or killed"
 FILES = (METRICS, prepare.CONFIG, EVENTS)
 # In every row of metrics.jsonl: where it belongs. The others are numbers of the model.
 ADDRESS = ("step", "split", "seconds")
@@ -71,10 +72,14 @@ class History:
         return next((row for row in reversed(self.events) if row["event"] == "start"), {})
 
     @property
-    def ended(self) -> str:
-        """Why the last start ended: FINISHED, PREEMPTED or the name of an exception; '' where it runs, was killed or is not known."""
+    def state(self) -> str:
+        """What became of the run: `finished`, STOPPED (preempted), `ended with` the name of an exception, or GOING, where it runs or was
+        killed: its files do not tell these apart."""
         last = next((row for row in reversed(self.events) if row["event"] in ("start", "stop")), {})
-        return str(last.get("reason", ""))
+        reason = str(last.get("reason", ""))
+        if reason == FINISHED or (not self.events and self.step >= self.steps):
+            return "finished"
+        return STOPPED if reason == PREEMPTED else f"ended with {reason}" if reason else GOING
 
     @property
     def steps(self) -> int:

@@ -74,7 +74,8 @@ def test_the_page_of_a_run_says_what_happened(tmp_path: Path, capsys: pytest.Cap
     for said in (
         "Finished at step 400 of 400.",
         "Held-out mlm_loss 3.2500 at step 400.",
-        "Goodput 42.1% of 3 min 10 s, 2 starts, 110 steps taken twice.",
+        "Goodput 42.1% of 3 min 10 s, 2 starts, at least 110 steps taken twice.",
+        "steps taken twice: at least 110; 2 checkpoints",
         "jaxenc pretrain --config bert/tiny",
         "1 x cpu, 1 process",
         "python 3.11, jax 0.10.2",
