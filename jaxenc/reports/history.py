@@ -87,18 +87,17 @@ class History:
         return int(self.start.get("steps", self.settings.steps))
 
 
-def seeds(workdir: str | pathlib.Path) -> list[str]:
-    """The run directories of the seeds in a work directory of `finetune` on this machine, in order; [] for any other folder, such as the
-    run directory of a seed."""
-    if storage.is_url(workdir) or (pathlib.Path(workdir) / METRICS).exists():
+def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
+    """`workdirs`, with the run directories of its seeds, in order, in the place of a work directory of `finetune` on this machine."""
+    return [run for workdir in map(str, workdirs) for run in _seeds(workdir) or [workdir]]
+
+
+def _seeds(workdir: str) -> list[str]:
+    """[] for any other folder, such as the run directory of a seed."""
+    if storage.is_url(workdir) or pathlib.Path(workdir, METRICS).exists():
         return []
     found = pathlib.Path(workdir).glob(SEEDS.format("[0-9]*"))
     return [str(path) for path in sorted(found, key=lambda path: (len(path.name), path.name)) if path.is_dir()]
-
-
-def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
-    """`workdirs`, with the runs of its seeds in the place of a work directory of `finetune`."""
-    return [run for workdir in workdirs for run in seeds(workdir) or [str(workdir)]]
 
 
 def read(workdir: str | pathlib.Path, name: str = "") -> History:
