@@ -81,7 +81,7 @@ def is_number(value: object) -> bool:
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error that `row_file.read` names."""
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error for `row_file.read`."""
     row = json.loads(line)
     for name, value in row.items():
         if not (isinstance(value, str) if name == "split" else is_name(name) and is_number(value)):
