@@ -102,14 +102,6 @@ def read_lines(path: Path, advice: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def whole_lines(path: Path, advice: str) -> list[tuple[int, bytes]]:
-    r"""(number, line with its \n) of the lines of a file that is appended to; the last one is left out where a process that was killed, or
-    is writing, has not ended it. Raises UserError `path`: what is wrong; `advice` when it cannot be read."""
-    with user_errors(path, advice):
-        lines = path.read_bytes().split(b"\n")
-    return [(number, line + b"\n") for number, line in enumerate(lines[:-1], 1)]
-
-
 def json_object(content: bytes) -> dict[str, Any]:
     """The JSON object in `content`; ValueError, which says what is there instead, when it is none."""
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxenc.convert import assemble
 from jaxenc.inference import load
 from jaxenc.inference.decode import Decoder
-from jaxenc.inference.model import Model
+from jaxenc.inference.network import Network
 from jaxenc.training import begin, evaluate, job, loop, predict, state, step
 
 
@@ -70,8 +70,8 @@ def shared() -> Iterator[None]:
     with contextlib.ExitStack() as patched:
         for plain, modules in MAKERS:
             patched.enter_context(_calling(once(plain), plain.__name__, modules))
-        of_model = lambda model: (model.config, model.objective)
-        for owner, name, key in ((Model, "_compiled", of_model), (Decoder, "_prefill", same), (Decoder, "_decode_step", same)):
+        of_network = lambda network: (network.config, network.objective)
+        for owner, name, key in ((Network, "_compiled", of_network), (Decoder, "_prefill", same), (Decoder, "_decode_step", same)):
             compiled = functools.cached_property(once(getattr(owner, name).func, key))
             compiled.__set_name__(owner, name)
             patched.enter_context(mock.patch.object(owner, name, compiled))

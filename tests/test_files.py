@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.files import held, made, whole_lines, write_bytes
+from jaxenc.files import held, made, write_bytes
 
 
 def test_a_made_folder_appears_whole_and_what_a_killed_process_left_goes(tmp_path: Path) -> None:
@@ -75,12 +75,3 @@ def test_a_folder_that_cannot_be_made_is_named_as_the_user_named_it(tmp_path: Pa
             raise error
         assert str(tmp_path / "a_file") in str(said.value) or str(tmp_path / "out" / "part") in str(said.value)
         assert ".partial" not in str(said.value) and os.listdir(tmp_path) == ["a_file"]
-
-
-def test_only_lines_with_an_end_are_whole(tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(b"one\n\ntwo\r\nthr")
-    assert whole_lines(tmp_path / "log", "") == [(1, b"one\n"), (2, b"\n"), (3, b"two\r\n")]
-    (tmp_path / "empty").write_bytes(b"")
-    assert whole_lines(tmp_path / "empty", "") == []
-    with pytest.raises(UserError, match="none: No such file or directory; make it"):
-        whole_lines(tmp_path / "none", "make it")

@@ -8,7 +8,8 @@ from jaxenc.errors import UserError
 from jaxenc.families import config_json
 from jaxenc.families.config_json import Labels
 from jaxenc.families.foreign import Structure
-from jaxenc.heads import ON_TEXTS
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN, ON_TEXTS
 
 
 class TunedClass(NamedTuple):
@@ -33,13 +34,24 @@ def endings(pools: str) -> tuple[tuple[tuple[str, ...], str, Mapping[str, tuple[
     return tuple((needed(head), one.ending, {head: ("logits",)}) for head, one in CLASSES.items())
 
 
-def one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]:
-    """The heads of a file, of those whose tensors it has: several of CLASSES may have the same tensors, and one of them is meant.
+def heads_of(
+    tensors: Mapping[str, Collection[str]], names: Collection[str], architecture: str, pooled: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The heads of a file with the tensors `names`, in the order of `heads.BUILT_IN`.
 
-    found: {head: the names of its tensors}; architecture: the class that transformers saved, such as BertForTokenClassification, or ''. The
-    class decides; without it, the head is `classifier` in a file with a pooler and `tags` in one without. `classifier` stands for
-    `regressor` and `multilabel` too, which `read` tells apart.
+    tensors: {head: the names of its tensors}. pooled: heads that come with a `pooler`. architecture: the class that transformers saved,
+    such as BertForTokenClassification, or ''. Several of CLASSES may have the same tensors, and one of them is meant: the class says which;
+    without it, `classifier` in a file with a pooler and `tags` in one without. `classifier` stands for `regressor` and `multilabel` too,
+    which `read` tells apart.
     """
+    found = _one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    if found & {*pooled}:
+        found.add("pooler")
+    return tuple(head for head in BUILT_IN if head in found)
+
+
+def _one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]:
+    """As `heads_of`, of the heads whose tensors a file has."""
     tensors: dict[frozenset[str], list[str]] = {}
     for head in CLASSES:
         if head in found:
@@ -49,11 +61,16 @@ def one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]:
     return set(found) - set(CLASSES) | {min(same, key=fits) for same in tensors.values()}
 
 
+def classes_of(tensors: Mapping[str, Tensor], names: Collection[str]) -> int:
+    """The number of classes of a head whose tensors have these names, from their first axis; 2, as transformers takes, without one."""
+    return next((tensors[name].shape[0] for name in names if name in tensors and tensors[name].shape), 2)
+
+
 def read(config: Mapping[str, Any], heads: tuple[str, ...], classes: Callable[[str], int], where: Path) -> tuple[tuple[str, ...], Labels]:
     """(the heads of a file, the names of its classes).
 
-    config: its config.json, {} for none; heads: as `one_of`; classes: the number of rows of a head's tensors. A head on texts with one row
-    is a `regressor`, as transformers takes it, unless `problem_type` says otherwise. Raises UserError as `config_json.labels_of`.
+    config: its config.json, {} for none; heads: as `heads_of`; classes: the number of rows of a head's tensors. A head on texts with one
+    row is a `regressor`, as transformers takes it, unless `problem_type` says otherwise. Raises UserError as `config_json.labels_of`.
     """
     head = next((head for head in heads if head in CLASSES), "")
     if head in ("", "choice"):

@@ -3,25 +3,33 @@
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax import Array
 
+from jaxenc.data.batch import Batch
+from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
+from jaxenc.families.count import parameter_count
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import decode, inputs, predict
 from jaxenc.inference.attentions import Attended, attention_weights
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
 from jaxenc.inference.fill_mask import Guess, guesses, masked_ids
-from jaxenc.inference.hidden import rows_at_once
-from jaxenc.inference.network import Network
+from jaxenc.inference.hidden import hidden_states, rows_at_once
+from jaxenc.inference.network import Network, objective_of
 from jaxenc.inference.predict import BATCH, Predictor
 from jaxenc.inference.sampling import Sampling
 from jaxenc.inference.save import write_run
+from jaxenc.objectives.base import Objective
 from jaxenc.tasks.prepare import framing_of
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
+from jaxenc.training.run import Run
+from jaxenc.tree import Tree
 
 
 class Encoded(NamedTuple):
@@ -33,14 +41,63 @@ class Encoded(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Model(Network):
+class Model:
     """A checkpoint on one device, which reads texts. It computes in float32 at the highest matmul precision, whatever it was trained in.
 
     config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none; heads:
     those that the config may name; tune: the settings of the fine-tuning that it is from, None for a pretrained model.
     """
 
+    config: Run
+    params: Tree
+    tokenizer: Tokenizer | None
+    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
     tune: FineTune | None = None
+
+    def __repr__(self) -> str:
+        """One line, with the number of parameters without padding."""
+        model, (states, width) = self.config.model, self.shape
+        count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
+        heads = ", ".join(self.objective.heads) or "no heads"
+        size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
+        return f"<jaxenc {type(self).__name__}: {model.kind}, {size}, {heads}, {count:,} parameters>"
+
+    @functools.cached_property
+    def _network(self) -> Network:
+        return Network(self.config, objective_of(self.config, self.tokenizer, self.heads))
+
+    @property
+    def objective(self) -> Objective:
+        """The objective of the config, with modules that compute in float32."""
+        return self._network.objective
+
+    @functools.cached_property
+    def shape(self) -> tuple[int, int]:
+        """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
+        return self._network.shape(self.params)
+
+    def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
+        """The result of `Objective.outputs` for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
+
+        batch: `tokens` i32 [batch, length]; optional `types` (default 0), `segments` (0 = a masked key, default 1) and `positions`
+        (default: as the family counts them), all i32 [batch, length]; `characters` uint16 [batch, length, 50] for a model that reads
+        them, from `jaxenc.data.characters`; and the `inputs` of its heads, such as `context`. Nothing is checked: JAX clamps an id that is
+        out of range.
+        """
+        return self._network.apply(params, batch)
+
+    def compute(self, name: str, rows: Batch) -> Array:
+        """The output `name` for `rows`, on the device; it does not wait for it. `rows` are padded so that few shapes are compiled: to a
+        power of two of rows, of a `compiled_length`. name: one of `Objective.outputs`, `top`, the last layer of `hidden` alone, [1, batch,
+        length, width], or `attentions`, those of `Objective.attentions`."""
+        return self._network.compute(name, self.params, rows)
+
+    def hidden(self, rows: Batch, at_once: int = 0) -> np.ndarray:
+        """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
+
+        at_once: rows that are computed together, 0 for `rows_at_once`.
+        """
+        return hidden_states(lambda some: self.compute("hidden", some), rows, *self.shape, at_once or rows_at_once(self.params))
 
     @property
     def task(self) -> Task | None:
@@ -129,7 +186,7 @@ class Model(Network):
         framing = framing_of(tune, inputs.needed(self.config.model, self.tokenizer), self.config)
         framing = dataclasses.replace(framing, truncation=truncation or framing.truncation)
         task = predict.with_columns(tune.task, text) if text else tune.task
-        return Predictor(task, framing, self.objective.fields, functools.partial(self._predictions, self.params))
+        return Predictor(task, framing, self.objective.fields, functools.partial(self._network.predict, self.params))
 
     def save(self, out: str | pathlib.Path) -> None:
         """Writes a new run directory with this model, such as one with other parameters: `dataclasses.replace(model, params=params)`.

@@ -1,4 +1,4 @@
-"""The network of a trained model: arrays in, arrays out."""
+"""What the model of a run computes, as functions of its parameters: arrays in, arrays out."""
 
 import dataclasses
 import functools
@@ -16,11 +16,9 @@ from jaxenc.data.batch import CHARACTERS, Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
-from jaxenc.families.count import parameter_count
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.inference import inputs
-from jaxenc.inference.hidden import hidden_states, rows_at_once
 from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
 from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
@@ -36,38 +34,16 @@ def exact() -> Execution:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Network:
-    """A checkpoint on one device. It computes in float32 at the highest matmul precision, whatever it was trained in.
+    """The functions of a run's model, at the highest matmul precision. It owns what is compiled of them, for any parameters.
 
-    config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none; heads:
-    those that the config may name.
+    config: the Run; objective: its `objective_of`.
     """
 
     config: Run
-    params: Tree
-    tokenizer: Tokenizer | None
-    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
-
-    def __repr__(self) -> str:
-        """One line, with the number of parameters without padding."""
-        model, (states, width) = self.config.model, self.shape
-        count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
-        heads = ", ".join(self.objective.heads) or "no heads"
-        size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
-        return f"<jaxenc {type(self).__name__}: {model.kind}, {size}, {heads}, {count:,} parameters>"
-
-    @functools.cached_property
-    def objective(self) -> Objective:
-        """The objective of the config, with modules that compute in float32."""
-        return objective_of(self.config, self.tokenizer, self.heads)
+    objective: Objective
 
     def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
-        """The result of `Objective.outputs` for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
-
-        batch: `tokens` i32 [batch, length]; optional `types` (default 0), `segments` (0 = a masked key, default 1) and `positions`
-        (default: as the family counts them), all i32 [batch, length]; `characters` uint16 [batch, length, 50] for a model that reads
-        them, from `jaxenc.data.characters`; and the `inputs` of its heads, such as `context`. Nothing is checked: JAX clamps an id that is
-        out of range.
-        """
+        """The result of `Objective.outputs` for `batch`, as in `Model.apply`; pure."""
         with jax.default_matmul_precision("highest"):
             return self.objective.outputs(params, self._example(batch))
 
@@ -86,32 +62,24 @@ class Network:
         }
         return {name: jnp.asarray(value) for name, value in example.items()}
 
-    def hidden(self, rows: Batch, at_once: int = 0) -> np.ndarray:
-        """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
-
-        at_once: rows that are computed together, 0 for `rows_at_once`.
-        """
-        return hidden_states(lambda some: self.compute("hidden", some), rows, *self.shape, at_once or rows_at_once(self.params))
-
-    def compute(self, name: str, rows: Batch) -> Array:
-        """The output `name` for `rows`, on the device; it does not wait for it. `rows` are padded so that few shapes are compiled: to a
-        power of two of rows, of a `compiled_length`. name: one of `Objective.outputs`, `top`, the last layer of `hidden` alone, [1, batch,
-        length, width], or `attentions`, those of `Objective.attentions`."""
+    def compute(self, name: str, params: Tree, rows: Batch) -> Array:
+        """The output `name` for `rows`, as in `Model.compute`, compiled."""
         count, length = rows["tokens"].shape
         padded = compiled_length(length)
         wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
-        return self._compiled(name, self.params, inputs.filled(rows, *wanted))
+        return self._compiled(name, params, inputs.filled(rows, *wanted))
 
-    @functools.cached_property
-    def shape(self) -> tuple[int, int]:
+    def shape(self, params: Tree) -> tuple[int, int]:
         """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
         row[CHARACTERS] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
-        states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
+        states, _, _, width = jax.eval_shape(self.apply, params, row)["hidden"].shape
         return states, width
 
     @functools.cached_property
-    def _predictions(self) -> Callable[[Tree, Batch], Mapping[str, Array]]:
+    def predict(self) -> Callable[[Tree, Batch], Mapping[str, Array]]:
+        """`Objective.predict` of (params, rows), compiled, with the keys of an evaluation."""
+
         def run(params: Tree, rows: Batch) -> Mapping[str, Array]:
             keys = rng.evaluation(self.config.train.seed, jnp.arange(len(rows["segments"])))
             with jax.default_matmul_precision("highest"):

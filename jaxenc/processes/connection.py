@@ -95,10 +95,8 @@ def _not_joined(cluster: Cluster, why: str) -> UserError:
 
 def _check_counts(cluster: Cluster) -> None:
     """Raises UserError where process 0 was started as one of more or fewer processes. Before devices are asked: they wait for all."""
-    client = private.store()
-    if cluster.index == 0:
-        client.key_value_set("jaxenc/count", str(cluster.count), allow_overwrite=True)
-    elif (first := int(client.blocking_key_value_get("jaxenc/count", 1000 * cluster.meet))) != cluster.count:
+    first = _of_first(cluster, "count", str(cluster.count))
+    if first != str(cluster.count):
         what = f"process {cluster.index} was started as one of {cluster.count} and process 0 as one of {first}"
         raise UserError(f"{what} ({cluster.counted_by})", fix=f"start all with one {PROCESSES}")
 
@@ -119,12 +117,18 @@ def _check_hosts(cluster: Cluster) -> None:
     address, own = cluster.address or private.coordinator(), socket.gethostname()
     if not addresses.is_loopback(address):
         return
-    client = private.store()
-    if cluster.index == 0:
-        client.key_value_set("jaxenc/host", own, allow_overwrite=True)
-    elif (first := client.blocking_key_value_get("jaxenc/host", 1000 * cluster.meet)) != own:
+    if (first := _of_first(cluster, "host", own)) != own:
         what = f"process 0 is on {first} and process {cluster.index} on {own}, and they met at {address}, a loopback address"
         raise UserError(what, fix=f"set {COORDINATOR}=HOST:PORT with an address of {first} that {own} reaches")
+
+
+def _of_first(cluster: Cluster, name: str, own: str) -> str:
+    """What process 0 says of itself under `name`; own: what this one says. Unlike `barriers.from_primary` it asks no device."""
+    client, key = private.store(), f"jaxenc/{name}"
+    if cluster.index == 0:
+        client.key_value_set(key, own, allow_overwrite=True)
+        return own
+    return client.blocking_key_value_get(key, 1000 * cluster.meet)
 
 
 def close() -> None:

@@ -27,11 +27,13 @@ PARTS = {
 @dataclasses.dataclass(frozen=True)
 class Goodput:
     """seconds: {a name of PARTS: seconds}, which sum to `wall`. wall: seconds from the first start to the last event. starts: of a process.
-    lost_steps: steps taken more than once. checkpoints, saved_bytes: complete checkpoints and the bytes of the newest."""
+    killed: those but the last without a row `stop`. lost_steps: the steps that are known to have been taken more than once: all of them
+    where `killed` is 0. checkpoints, saved_bytes: complete checkpoints and the bytes of the newest."""
 
     wall: float
     seconds: Mapping[str, float]
     starts: int
+    killed: int
     lost_steps: int
     checkpoints: int
     saved_bytes: int
@@ -41,17 +43,24 @@ class Goodput:
         """The goodput, 0 to 1; 0 for a run that has taken no time."""
         return self.seconds["training"] / self.wall if self.wall > 0 else 0.0
 
+    @property
+    def twice(self) -> str:
+        """How many steps were taken more than once, in words. A process that was killed may have taken more than it logged."""
+        if not self.killed:
+            return f"{self.lost_steps:,}"
+        return f"at least {self.lost_steps:,}" if self.lost_steps else "not known"
+
 
 def goodput(events: Sequence[Mapping[str, Any]]) -> Goodput:
     """The goodput of the rows of an events.jsonl; of no rows, one without time.
 
-    A row of steps that a later start has cut through counts in proportion. Steps after the last event of a killed process are known to
-    `lost_steps` from metrics.jsonl, and their time counts as `away`.
+    A row of steps that a later start has cut through counts in proportion. After its last event a killed process went at least as far as
+    the next start found in its logs (`reached`); it may have taken more steps than it logged. The time of all of them counts as `away`.
     """
     runs = sessions(events)
     seconds = dict.fromkeys(PARTS, 0.0)
     if not runs:
-        return Goodput(0.0, seconds, 0, 0, 0, 0)
+        return Goodput(0.0, seconds, 0, 0, 0, 0, 0)
     taken = 0
     for number, rows in enumerate(runs):
         later = [other[0]["step"] for other in runs[number + 1 :]]
@@ -71,8 +80,9 @@ def goodput(events: Sequence[Mapping[str, Any]]) -> Goodput:
     wall = max(map(_last, runs)) - _began(runs[0][0])
     seconds["other"] = max(0.0, wall - sum(seconds.values()))
     net = max(row["step"] for row in runs[-1]) - runs[0][0]["step"]
+    killed = sum(all(row["event"] != "stop" for row in rows) for rows in runs[:-1])
     saved = [row for row in events if row["event"] == "checkpoint"]
-    return Goodput(wall, seconds, len(runs), max(0, taken - net), len(saved), saved[-1]["bytes"] if saved else 0)
+    return Goodput(wall, seconds, len(runs), killed, max(0, taken - net), len(saved), saved[-1]["bytes"] if saved else 0)
 
 
 def sessions(events: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:

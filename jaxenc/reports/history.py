@@ -13,11 +13,12 @@ from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks.results import SEEDS
 from jaxenc.training import events, phases, prepare, record
-from jaxenc.training.events import EVENTS
+from jaxenc.training.events import EVENTS, FINISHED, PREEMPTED
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.record import METRICS
 from jaxenc.training.settings import EvalConfig, TrainConfig
 
+STOPPED, GOING = "stopped", "running or killed"
 FILES = (METRICS, prepare.CONFIG, EVENTS)
 # In every row of metrics.jsonl: where it belongs. The others are numbers of the model.
 ADDRESS = ("step", "split", "seconds")
@@ -71,10 +72,14 @@ class History:
         return next((row for row in reversed(self.events) if row["event"] == "start"), {})
 
     @property
-    def ended(self) -> str:
-        """Why the last start ended: FINISHED, PREEMPTED or the name of an exception; '' where it runs, was killed or is not known."""
+    def state(self) -> str:
+        """What became of the run: `finished`, STOPPED (preempted), `ended with` the name of an exception, or GOING, where it runs or was
+        killed: its files do not tell these apart."""
         last = next((row for row in reversed(self.events) if row["event"] in ("start", "stop")), {})
-        return str(last.get("reason", ""))
+        reason = str(last.get("reason", ""))
+        if reason == FINISHED or (not self.events and self.step >= self.steps):
+            return "finished"
+        return STOPPED if reason == PREEMPTED else f"ended with {reason}" if reason else GOING
 
     @property
     def steps(self) -> int:
@@ -82,18 +87,17 @@ class History:
         return int(self.start.get("steps", self.settings.steps))
 
 
-def seeds(workdir: str | pathlib.Path) -> list[str]:
-    """The run directories of the seeds in a work directory of `finetune` on this machine, in order; [] for any other folder, such as the
-    run directory of a seed."""
-    if storage.is_url(workdir) or (pathlib.Path(workdir) / METRICS).exists():
+def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
+    """`workdirs`, with the run directories of its seeds, in order, in the place of a work directory of `finetune` on this machine."""
+    return [run for workdir in map(str, workdirs) for run in _seeds(workdir) or [workdir]]
+
+
+def _seeds(workdir: str) -> list[str]:
+    """[] for any other folder, such as the run directory of a seed."""
+    if storage.is_url(workdir) or pathlib.Path(workdir, METRICS).exists():
         return []
     found = pathlib.Path(workdir).glob(SEEDS.format("[0-9]*"))
     return [str(path) for path in sorted(found, key=lambda path: (len(path.name), path.name)) if path.is_dir()]
-
-
-def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
-    """`workdirs`, with the runs of its seeds in the place of a work directory of `finetune`."""
-    return [run for workdir in workdirs for run in seeds(workdir) or [str(workdir)]]
 
 
 def read(workdir: str | pathlib.Path, name: str = "") -> History:

@@ -57,7 +57,7 @@ def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_basel
     """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`; the seeds of a
     work directory of `finetune` are runs of their own. by: a name of `align.AXES`. Raises UserError as `report` and `align.positions`."""
     notes: list[str] = []
-    each = _of_seeds(workdirs, notes)
+    each = _begun(workdirs, notes)
     runs = [_read(workdir, name) for workdir, name in zip(each, _names(each), strict=True)]
     counts: dict[str, float] = {}
     if with_baselines and len({run.settings.data for run in runs}) > 1:
@@ -90,15 +90,12 @@ def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tupl
     return found, wrote
 
 
-def _of_seeds(workdirs: Sequence[str | pathlib.Path], notes: list[str]) -> list[str | pathlib.Path]:
-    """`workdirs`, with the seeds of a fine-tuning in its place; one without numbers has a line in `notes`."""
-    out: list[str | pathlib.Path] = []
-    for workdir in workdirs:
-        seeds = history.seeds(workdir)
-        begun = [seed for seed in seeds if (pathlib.Path(seed) / METRICS).is_file()]
-        notes += [f"{seed} has no numbers yet, and is left out" for seed in seeds if begun and seed not in begun]
-        out += begun or [workdir]
-    return out
+def _begun(workdirs: Sequence[str | pathlib.Path], notes: list[str]) -> list[str]:
+    """The run directories of `workdirs`; a seed of a fine-tuning that has no numbers yet is left out, with a line in `notes`."""
+    each = history.expanded(workdirs)
+    waiting = [run for run in each if run not in map(str, workdirs) and not pathlib.Path(run, METRICS).is_file()]
+    notes += [f"{seed} has no numbers yet, and is left out" for seed in waiting]
+    return [run for run in each if run not in waiting] or each
 
 
 def is_tuning(workdir: str | pathlib.Path) -> bool:

@@ -76,7 +76,7 @@ def time(run: History, spent: Goodput) -> list[str]:
     saved = f"; {spent.checkpoints} checkpoints, the last of {parts.size(spent.saved_bytes)}" if spent.checkpoints else ""
     line = f"Goodput {spent.share:.1%}: training that counts, of the time from the first start to the last event. Starts: {spent.starts}"
     return [
-        f"<p>{line}; steps taken twice: {spent.lost_steps:,}{saved}.</p>",
+        f"<p>{line}; steps taken twice: {spent.twice}{saved}.</p>",
         f'<div class="bar">{bar}</div>{table}',
         f'<div class="charts" style="margin-top:14px">{chart(panels.of_time(run))}</div>',
     ]

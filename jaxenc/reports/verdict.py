@@ -5,23 +5,15 @@ from collections.abc import Mapping
 
 from jaxenc.reports import parts
 from jaxenc.reports.goodput import Goodput
-from jaxenc.reports.history import History
+from jaxenc.reports.history import STOPPED, History
 from jaxenc.reports.panels import TOKENS, groups
-from jaxenc.training.events import FINISHED, PREEMPTED
 
 
 def state(run: History) -> str:
-    """Whether the run has finished, was stopped or goes on."""
-    total = run.steps
+    """`History.state` and how far the run is, as a sentence."""
     step = max(run.events[-1]["step"] if run.events else 0, run.step)
-    where = f"step {step:,} of {total:,}"
-    if run.ended == FINISHED:
-        return f"Finished at {where}."
-    if run.ended == PREEMPTED:
-        return f"Stopped at {where}; the same command goes on from there."
-    if run.ended:
-        return f"Ended with {run.ended} at {where}."
-    return f"At {where}: still running, or killed." if run.events or step < total else f"Finished at {where}."
+    onward = "; the same command goes on from there" if run.state == STOPPED else ""
+    return f"{run.state[0].upper()}{run.state[1:]} at step {step:,} of {run.steps:,}{onward}."
 
 
 def lines(run: History, counts: Mapping[str, float], spent: Goodput) -> list[str]:
@@ -40,7 +32,7 @@ def lines(run: History, counts: Mapping[str, float], spent: Goodput) -> list[str
     if skipped:
         found.append(f"{skipped:,.0f} steps were not finite and were skipped.")
     if spent.wall:
-        lost = f", {spent.lost_steps:,} steps taken twice" if spent.lost_steps else ""
+        lost = f", {spent.twice} steps taken twice" if spent.lost_steps else ""
         starts = "one start" if spent.starts == 1 else f"{spent.starts} starts"
         found.append(f"Goodput {spent.share:.1%} of {parts.duration(spent.wall)}, {starts}{lost}.")
     return found

@@ -15,9 +15,9 @@ from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.errors import one_line
 from jaxenc.progress import clock
 from jaxenc.reports import history
-from jaxenc.reports.history import History
+from jaxenc.reports.history import GOING, History
 from jaxenc.reports.sparkline import sparkline
-from jaxenc.training.events import EVENTS, FINISHED, PREEMPTED
+from jaxenc.training.events import EVENTS
 from jaxenc.training.record import METRICS
 
 QUIET = 60.0  # seconds without a new line: before these no run is called killed
@@ -80,17 +80,15 @@ def rate(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def state(seen: Seen, now: float) -> str:
-    """Whether the run still writes, in words. now: Unix seconds."""
+    """`History.state`, and whether it still writes. now: Unix seconds."""
     if seen.history is None:
         return "no numbers yet"
-    if reason := seen.history.ended:
-        return {FINISHED: "finished", PREEMPTED: "stopped"}.get(reason, f"ended with {reason}")
-    if not seen.written:
-        return "running or killed"
+    if seen.history.state != GOING or not seen.written:
+        return seen.history.state
     times = [row["seconds"] for row in seen.history.rows[-20:]]
     usual = statistics.median([max(b - a, 0.0) for a, b in itertools.pairwise(times)] or [0.0])
     age = max(now - seen.written, 0.0)
-    return f"no line for {clock(age)}, killed?" if age > max(QUIET, SLOW * usual) else f"running, wrote {clock(age)} ago"
+    return f"perhaps killed, no line for {clock(age)}" if age > max(QUIET, SLOW * usual) else f"running, wrote {clock(age)} ago"
 
 
 def lines(seen: Seen, now: float, width: int, unicode: bool = True) -> list[str]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from jaxenc.sharding import rules
+from jaxenc.sharding.partition import axes_of, only
 from jaxenc.tree import Tree
 
 BATCH = rules.TABLE["batch"]
@@ -41,7 +42,7 @@ def on_own_rows(function: Callable[..., Any], mesh: Mesh, in_specs: Any, out_spe
 
 def own_specs(stored: Tree) -> Tree:
     """The specs, for `on_own_rows`, of parameters that are stored as `stored`, a tree of NamedSharding."""
-    return jax.tree.map(lambda sharding: _only(sharding, BATCH), stored)
+    return jax.tree.map(lambda sharding: only(sharding, BATCH), stored)
 
 
 def gathered(params: Tree, stored: Tree) -> Tree:
@@ -109,7 +110,7 @@ def _size(mesh: Mesh, axes: tuple[str, ...]) -> int:
 def _splits(sharding: NamedSharding) -> list[tuple[int, tuple[str, ...]]]:
     """(dimension, those axes of the batch that split it) of an array."""
     axes = batch_axes(sharding.mesh)
-    return [(dim, own) for dim, names in enumerate(_names(sharding)) if (own := tuple(name for name in names if name in axes))]
+    return [(dim, own) for dim, names in enumerate(axes_of(sharding)) if (own := tuple(name for name in names if name in axes))]
 
 
 def _on_own_width(function: Callable[[Tree], Tree], stored: Tree) -> Callable[[Tree], Tree]:
@@ -122,14 +123,5 @@ def _on_own_width(function: Callable[[Tree], Tree], stored: Tree) -> Callable[[T
     others = {axis for axis in mesh.axis_names if axis not in BATCH and mesh.shape[axis] > 1}
     if not others:
         return function
-    specs = jax.tree.map(lambda sharding: _only(sharding, others), stored)
+    specs = jax.tree.map(lambda sharding: only(sharding, others), stored)
     return jax.shard_map(function, in_specs=(specs,), out_specs=specs, axis_names=others, check_vma=False)
-
-
-def _only(sharding: NamedSharding, axes: Any) -> PartitionSpec:
-    """The spec of a sharding without the mesh axes that are not among `axes`."""
-    return PartitionSpec(*(tuple(name for name in names if name in axes) or None for names in _names(sharding)))
-
-
-def _names(sharding: NamedSharding) -> list[tuple[str, ...]]:
-    return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding.spec]

@@ -1,6 +1,6 @@
 """Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -70,13 +70,18 @@ def gather(params: Tree, stored: Tree) -> Tree:
     the activations' width and moves the batch. The gradient of what comes back is summed into the shards of `stored`.
     """
     held = jax.lax.with_sharding_constraint(params, stored)
-    return jax.lax.with_sharding_constraint(held, jax.tree.map(_without_batch_axes, stored))
+    others = [axis for axis in rules.AXES if axis not in rules.TABLE["batch"]]
+    return jax.lax.with_sharding_constraint(held, jax.tree.map(lambda one: NamedSharding(one.mesh, only(one, others)), stored))
 
 
-def _without_batch_axes(sharding: NamedSharding) -> NamedSharding:
-    axes = [(axis,) if isinstance(axis, str) else axis or () for axis in sharding.spec]
-    left = (tuple(name for name in names if name not in rules.TABLE["batch"]) or None for names in axes)
-    return NamedSharding(sharding.mesh, PartitionSpec(*left))
+def only(sharding: NamedSharding, axes: Collection[str]) -> PartitionSpec:
+    """The spec of a sharding without the mesh axes that are not among `axes`."""
+    return PartitionSpec(*(tuple(name for name in names if name in axes) or None for names in axes_of(sharding)))
+
+
+def axes_of(sharding: NamedSharding) -> list[tuple[str, ...]]:
+    """The mesh axes that split each axis of an array."""
+    return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding.spec]
 
 
 def by_rows(function: Callable[..., Tree], mesh: Mesh) -> Callable[..., Tree]:

@@ -4,8 +4,9 @@ Rows are `{"time": Unix seconds, "event": NAME, "step": int, "seconds": float, .
 rows of steps that were lost and taken again stay. `time` is when the row was written: at the end of what took `seconds`.
 
     start        a process starts to train after `step`; seconds: from the call until then, with the state restored. Also: kind (fresh,
-                 resume, continue, init), reached (the last step in metrics.jsonl before the resume cut it), command (argv), versions,
-                 device, devices, processes, steps (of the whole run), phases ([{start, end, batch, length, flops of such a row}])
+                 resume, continue, init), reached (the last step in metrics.jsonl and examples.log before the resume cut them), command
+                 (argv), versions, device, devices, processes, steps (of the whole run), phases ([{start, end, batch, length, flops of such
+                 a row}])
     compile      the step was traced and compiled, and `step`, its first, dispatched
     steps        the steps from `after` + 1 to `step`; seconds: in them, without compiling, evaluating or standing still for a save;
                  waiting for data counts. At most one every EVERY seconds, and one before each of the other events
@@ -18,7 +19,6 @@ rows of steps that were lost and taken again stay. `time` is when the row was wr
 import contextlib
 import json
 import math
-import os
 import pathlib
 import sys
 import time
@@ -26,11 +26,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors, whole_lines
+from jaxenc.files import user_errors
+from jaxenc.training import row_file
+from jaxenc.training.row_file import FULL
 
 EVENTS = "events.jsonl"
 READABLE = "make it a file that can be read, or remove it"
-ADVICE = "free some space and run the same command again"
 # Seconds between two rows of steps: a kill leaves no more than these without a row, and a week of training writes 2 MB.
 EVERY = 30.0
 # {event: {fact: its type}} of the facts that readers use.
@@ -50,25 +51,23 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
     row."""
     if not path.exists():
         return []
-    return [_row(path, number, line) for number, line in whole_lines(path, READABLE)]
+    return row_file.read(path, _row, "an event", READABLE)
 
 
-def _row(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-        _check(row, {"time": float, "event": str, "step": int, "seconds": float})
-        _check(row, FACTS.get(row["event"], {}))
-        for phase in row["phases"] if row["event"] == "start" else ():
-            _check(phase, PHASE)
-        if row["event"] == "start" and not all(isinstance(word, str) for word in row["command"]):
-            raise ValueError("a word of the command is not text")
-        return row
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise UserError(f"is not an event ({error})", f"{path}:{number}", "remove the line") from error
+def _row(line: bytes) -> dict[str, Any]:
+    """A row whose facts have the types of FACTS; any other is an error for `row_file.read`."""
+    row = json.loads(line)
+    _check(row, {"time": float, "event": str, "step": int, "seconds": float})
+    _check(row, FACTS.get(row["event"], {}))
+    for phase in row["phases"] if row["event"] == "start" else ():
+        _check(phase, PHASE)
+    if row["event"] == "start" and not all(isinstance(word, str) for word in row["command"]):
+        raise ValueError("a word of the command is not text")
+    return row
 
 
 def _check(row: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
-    """Raises an error that `_row` catches where a value is missing, of another type, not finite, negative or beyond any clock."""
+    """Raises an error where a value is missing, of another type, not finite, negative or beyond any clock."""
     for name, kind in kinds.items():
         value = row[name]
         number = kind in (int, float) and type(value) in (int, kind) and math.isfinite(value)
@@ -83,10 +82,9 @@ class Events:
     def __init__(self, workdir: pathlib.Path) -> None:
         """Opens the file, without the unfinished last line that a killed process may have left. Raises UserError."""
         path = workdir / EVENTS
-        with user_errors(path, ADVICE):
+        with user_errors(path, FULL):
             if path.exists():
-                content = path.read_bytes()
-                os.truncate(path, content.rfind(b"\n") + 1)
+                row_file.drop_unfinished(path)
             # Without a buffer a row is one call of the system, so that rows of the thread that saves are not mixed with others.
             self._file = path.open("ab", buffering=0)
         self._step, self._after, self._since = 0, 0, time.monotonic()
@@ -94,7 +92,7 @@ class Events:
     def write(self, event: str, step: int, seconds: float, facts: Mapping[str, Any]) -> None:
         """One row. facts: what else it says. Raises UserError."""
         row = {"time": round(time.time(), 3), "event": event, "step": step, "seconds": round(seconds, 3), **facts}
-        with user_errors(self._file.name, ADVICE):
+        with user_errors(self._file.name, FULL):
             self._file.write(json.dumps(row).encode() + b"\n")
 
     def start(self, step: int, seconds: float, facts: Mapping[str, Any]) -> None:

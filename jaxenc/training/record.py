@@ -7,26 +7,25 @@ import pathlib
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from jaxenc import storage
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors, whole_lines, write_bytes
+from jaxenc.files import user_errors, write_bytes
 from jaxenc.progress import clock
-from jaxenc.training import weights_and_biases
+from jaxenc.training import row_file, weights_and_biases
 from jaxenc.training.events import Events
+from jaxenc.training.row_file import FULL
 from jaxenc.training.settings import LogConfig
 
 METRICS = "metrics.jsonl"
 NAME = re.compile(r"[\w.-]+")  # of a number
 EXAMPLES = "examples.log"
-T = TypeVar("T")
-READABLE = "make it a file that can be read"
-ADVICE = "free some space and run the same command again"
+A_ROW, READABLE = "a row of numbers", "make it a file that can be read"
 
 
 def as_name(text: str) -> str:
@@ -36,21 +35,21 @@ def as_name(text: str) -> str:
 
 def cut(workdir: pathlib.Path, step: int) -> int:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too. Returns the
-    last step that metrics.jsonl had, `step` where it has no later one.
+    last step in the files, or `step` where that is not before it.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is not a row, with its number, and for a disk that refuses; the file then stays as it is.
     """
     reached = step
-    for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
+    metric, example = lambda line: (_row(line)["step"], line), lambda line: (int(line.split(b"\t", 1)[0]), line)
+    for name, row_of in ((METRICS, metric), (EXAMPLES, example)):
         path = workdir / name
         if not path.exists():
             continue
-        lines = [(_read(path, number, line, number_of), line) for number, line in whole_lines(path, READABLE)]
+        lines = row_file.read(path, row_of, A_ROW, READABLE)
         kept = [line for number, line in lines if number <= step]
-        if name == METRICS:
-            reached = max([step, *(number for number, _ in lines)])
-        with user_errors(path, ADVICE):
+        reached = max([reached, *(number for number, _ in lines)])
+        with user_errors(path, FULL):
             for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
                 left.unlink()
             write_bytes(path, b"".join(kept))
@@ -59,7 +58,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is not a row."""
-    return [_read(path, number, line, _row) for number, line in whole_lines(path, READABLE)]
+    return row_file.read(path, _row, A_ROW, READABLE)
 
 
 def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
@@ -82,19 +81,12 @@ def is_number(value: object) -> bool:
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error that `_read` catches."""
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error for `row_file.read`."""
     row = json.loads(line)
     for name, value in row.items():
         if not (isinstance(value, str) if name == "split" else is_name(name) and is_number(value)):
             raise ValueError(f"{name} is {value!r}")
     return row | {"step": operator.index(row["step"]), "split": row["split"]}
-
-
-def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes], T]) -> T:
-    try:
-        return reader(line)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"is not a row of numbers ({error})", f"{path}:{number}", "remove the line") from error
 
 
 def evaluated(workdir: pathlib.Path, step: int) -> bool:
@@ -107,7 +99,7 @@ class Recorder:
     """Owner of a run's open log files. Rows of metrics.jsonl are `{"step", "split": "train" | "held_out", name: number, ...}`.
 
     A row holds the numbers of its own step alone, so an interrupted run writes the same rows as one that never stopped; only `seconds`,
-    `tokens_per_second` and `mfu` are clocks. events: of the same run. reached: the last step in metrics.jsonl before this start cut it.
+    `tokens_per_second` and `mfu` are clocks. events: of the same run. reached: as `cut` returns it.
     """
 
     def __init__(self, workdir: pathlib.Path, step: int, log: LogConfig, events: Events, config: Mapping[str, Any]) -> None:
@@ -123,7 +115,7 @@ class Recorder:
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
         """One row; floats are written so that they read back as the same float32 or float64."""
         entry: dict[str, Any] = {"step": step, "split": split, **numbers, "seconds": round(time.monotonic() - self._started, 3)}
-        with user_errors(self._metrics.name, ADVICE):
+        with user_errors(self._metrics.name, FULL):
             self._metrics.write(json.dumps(entry) + "\n")
         if self._board is not None:
             for name, value in numbers.items():
@@ -134,7 +126,7 @@ class Recorder:
     def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
         if self._examples is not None:
-            with user_errors(self._examples.name, ADVICE):
+            with user_errors(self._examples.name, FULL):
                 self._examples.write(f"{step}\t{named(index, epoch)}\n")
 
     def say(self, line: str) -> None:
@@ -145,7 +137,7 @@ class Recorder:
         """Closes the files; what was written is on the disk already, line by line."""
         for file in (self._metrics, self._examples, self._board, self._wandb):
             if file is not None:
-                with user_errors(METRICS, ADVICE):
+                with user_errors(METRICS, FULL):
                     file.close()
 
 

@@ -222,9 +222,9 @@ def test_rows_of_all_lengths_in_one_call_come_back_in_order(bare: Model) -> None
     """90 rows of 1 to 40 tokens, each as it is alone (<= 1e-5), in batches of similar length."""
     lengths = np.random.default_rng(3).integers(1, 41, 90)
     tokens, mask = rows(90, 40), (np.arange(40) < lengths[:, None]).astype(np.int32)
-    shapes, compiled = [], bare._compiled
+    shapes, compiled = [], bare._network._compiled
     model = Model(bare.config, bare.params, None)
-    vars(model).update(_compiled=lambda name, params, batch: shapes.append(batch["tokens"].shape) or compiled(name, params, batch))
+    vars(model._network).update(_compiled=lambda name, params, batch: shapes.append(batch["tokens"].shape) or compiled(name, params, batch))
     together = model.encode(tokens=tokens, mask=mask).hidden
     order = np.argsort(lengths, kind="stable")
     most = [max(8, max(lengths[order[start : start + 8]])) for start in range(0, 90, 8)]
@@ -292,7 +292,8 @@ def test_rows_are_padded_to_few_lengths_and_never_beyond_the_positions(positions
 
     run = dataclasses.replace(bare.config, model=dataclasses.replace(bare.config.model, positions=positions))
     model = Model(run, {}, None)
-    vars(model).update(_compiled=computed, shape=(LAYERS + 1, 16))
+    vars(model).update(shape=(LAYERS + 1, 16))
+    vars(model._network).update(_compiled=computed)
     for length in range(1, positions + 1):
         shapes.clear()
         assert model.encode(tokens=rows(3, length)).hidden.shape == (LAYERS + 1, 3, length, 16)

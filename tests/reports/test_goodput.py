@@ -15,7 +15,7 @@ def test_a_run_that_was_killed_once() -> None:
     assert found.seconds == pytest.approx(expected)
     assert sum(expected.values()) == 190
     assert found.share == pytest.approx(80 / 190)
-    assert (found.starts, found.lost_steps, found.checkpoints, found.saved_bytes) == (2, 110, 2, 6_000_000)
+    assert (found.starts, found.killed, found.lost_steps, found.checkpoints, found.saved_bytes) == (2, 1, 110, 2, 6_000_000)
 
 
 def test_a_row_that_a_restart_cuts_through_counts_in_proportion() -> None:
@@ -32,6 +32,24 @@ def test_a_restart_further_back_than_the_one_before_it_takes_its_steps_too() -> 
     found = goodput(events)
     assert found.seconds["training"] == pytest.approx(10 * 10 / 40 + 15)
     assert found.lost_steps == 30
+
+
+@pytest.mark.parametrize(
+    "logged, stop, lost, twice",
+    [
+        (1120, [], 20, "at least 20"),
+        (1100, [], 0, "not known"),
+        (1120, [row(45, "stop", 1135, reason="preempted")], 35, "35"),
+        (1100, [row(45, "stop", 1100, reason="preempted")], 0, "0"),
+    ],
+)
+def test_steps_taken_twice_are_a_bound_after_a_kill(logged: int, stop: list, lost: int, twice: str) -> None:
+    """Checkpoint 1,100, a row of metrics.jsonl every 20 steps, and an end at step 1,135: a process that was killed there has logged at
+    most step 1,120, and one that stopped by itself says how far it went. The second start goes on: what it loses is not known yet."""
+    second = [start(60, 1100, reached=logged), row(80, "steps", 1110, 9, after=1100)]
+    events = [start(0, 0), row(30, "steps", 1100, 30, after=0), *stop, *second]
+    found = goodput(events)
+    assert (found.killed, found.lost_steps, found.twice) == (int(not stop), lost, twice)
 
 
 def test_a_run_that_continues_another_counts_its_own_steps() -> None:

@@ -74,7 +74,8 @@ def test_the_page_of_a_run_says_what_happened(tmp_path: Path, capsys: pytest.Cap
     for said in (
         "Finished at step 400 of 400.",
         "Held-out mlm_loss 3.2500 at step 400.",
-        "Goodput 42.1% of 3 min 10 s, 2 starts, 110 steps taken twice.",
+        "Goodput 42.1% of 3 min 10 s, 2 starts, at least 110 steps taken twice.",
+        "steps taken twice: at least 110; 2 checkpoints",
         "jaxenc pretrain --config bert/tiny",
         "1 x cpu, 1 process",
         "python 3.11, jax 0.10.2",
@@ -238,6 +239,13 @@ def test_a_fine_tuning_beside_another_run_is_its_seeds(tmp_path: Path, undrawn: 
     assert "4 runs" in page.text and all(name in page.text for name in ("seed_0", "seed_1", "seed_10", "run"))
     assert main(["report", "--workdir", str(tmp_path / "tuned"), "--no-baselines"]) == 0
     assert "3 runs" in written(tmp_path / "tuned" / "comparison.html")[1].text
+    for seed in (0, 1):
+        (tmp_path / "new" / f"seed_{seed}").mkdir(parents=True)
+    assert main(["report", "--workdir", str(run), str(tmp_path / "new"), "--no-baselines"]) == 0
+    said = capsys.readouterr().err
+    assert all(f"report: {tmp_path}/new/seed_{seed} has no numbers yet, and is left out\n" in said for seed in (0, 1))
+    assert main(["report", "--workdir", str(tmp_path / "new")]) == 2
+    assert f"{tmp_path}/new/seed_0/metrics.jsonl: no such file; name the directory of a run" in capsys.readouterr().err
 
 
 def test_the_page_says_what_its_numbers_mean(tmp_path: Path, undrawn: None) -> None:

@@ -1,5 +1,6 @@
 """What `jaxenc watch` shows of run directories that were written by hand."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -14,10 +15,11 @@ from rich.cells import cell_len
 from jaxenc.checkpoint import verify
 from jaxenc.cli.main import main
 from jaxenc.cli.watch import EXAMPLES
-from jaxenc.reports import history, watch
+from jaxenc.reports import history, verdict, watch
 from jaxenc.reports.sparkline import MARKS, sparkline
 from jaxenc.reports.watch import Seen
 from jaxenc.training.run import Run, to_json
+from jaxenc.training.settings import TrainConfig
 from tests.terminal import CONTROL, terminal
 
 NOW = 1_000_000.0
@@ -34,10 +36,10 @@ def train(step: int, **more: float) -> dict[str, Any]:
     return row(step, "train", step / 2, **numbers, skipped=0, tokens_per_second=12_345.6, mfu=0.321, **more)
 
 
-def make(folder: Path, rows: list[Mapping[str, Any]], events: Sequence[Mapping[str, Any]] = (), age: float = 4) -> Path:
+def make(folder: Path, rows: list[Mapping[str, Any]], events: Sequence[Mapping[str, Any]] = (), age: float = 4, run: Run = Run()) -> Path:
     """A run directory that was last written `age` seconds before NOW, with a checkpoint of step 200 that was written 90 s before."""
     folder.mkdir(parents=True)
-    (folder / "config.json").write_bytes(to_json(Run()))
+    (folder / "config.json").write_bytes(to_json(run))
     lines = "".join(json.dumps(one) + "\n" for one in rows)
     (folder / "metrics.jsonl").write_text(lines)
     if events:
@@ -94,7 +96,7 @@ def test_no_line_is_wider_than_the_terminal(run: Path, width: int) -> None:
     [
         ([], 4, "running, wrote 0:00:04 ago"),
         ([], 200, "running, wrote 0:03:20 ago"),
-        ([], 300, "no line for 0:05:00, killed?"),
+        ([], 300, "perhaps killed, no line for 0:05:00"),
         ([STOPPED], 300, "finished"),
         ([{**STOPPED, "reason": "preempted"}], 300, "stopped"),
         ([{**STOPPED, "reason": "Diverged"}], 300, "ended with Diverged"),
@@ -104,6 +106,22 @@ def test_whether_it_still_writes(events: list[Mapping[str, Any]], age: float, wo
     """A line every 50 seconds is usual here: 200 without one are nothing, 300 are."""
     seen = watch.look(str(make(tmp_path / "run", [train(step) for step in (100, 200, 300)], events, age)))
     assert watch.state(seen, NOW) == words
+
+
+@pytest.mark.parametrize(
+    "events, last, watched, said",
+    [
+        ([], 300, "running or killed", "Running or killed at step 300 of 400."),
+        ([], 400, "finished", "Finished at step 400 of 400."),
+        ([{**STOPPED, "step": 400}], 400, "finished", "Finished at step 400 of 400."),
+        ([{**STOPPED, "reason": "preempted"}], 300, "stopped", "Stopped at step 300 of 400; the same command goes on from there."),
+        ([{**STOPPED, "reason": "UserError"}], 300, "ended with UserError", "Ended with UserError at step 300 of 400."),
+    ],
+)
+def test_report_and_watch_say_one_thing(events: list[Mapping[str, Any]], last: int, watched: str, said: str, tmp_path: Path) -> None:
+    """Of a run whose clock is not known, as at a URL. One without events, of an early version, is finished by its last step."""
+    seen = watch.look(str(make(tmp_path / "run", [train(last)], events, run=Run(train=TrainConfig(steps=400)))))
+    assert watch.state(dataclasses.replace(seen, written=0.0), NOW) == watched and verdict.state(seen.history) == said
 
 
 def test_a_start_after_a_stop_runs(tmp_path: Path) -> None:

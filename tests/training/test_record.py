@@ -33,9 +33,17 @@ def logs(workdir: Path) -> tuple[bytes, bytes]:
 
 
 def test_rows_up_to_the_step_stay_byte_for_byte(workdir: Path) -> None:
-    record.cut(workdir, 1500)
+    assert record.cut(workdir, 1500) == 2000
     assert logs(workdir) == (b"".join(METRICS[:1500]), b"".join(EXAMPLES[:1500]))
     assert sorted(path.name for path in workdir.iterdir()) == [record.EXAMPLES, record.METRICS]
+
+
+def test_the_last_step_is_that_of_the_file_that_went_further(workdir: Path) -> None:
+    """examples.log has a line for every step, metrics.jsonl one every `log.every`."""
+    for metrics, examples in ((METRICS[999], EXAMPLES[1999]), (METRICS[1999], EXAMPLES[999])):
+        (workdir / record.METRICS).write_bytes(metrics)
+        (workdir / record.EXAMPLES).write_bytes(examples)
+        assert record.cut(workdir, 500) == 2000 and record.cut(workdir, 500) == 500
 
 
 def test_the_rows_of_a_run_are_read_from_its_folder_and_from_its_url(

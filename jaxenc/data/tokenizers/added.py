@@ -7,6 +7,8 @@ from typing import Any
 
 import tokenizers as library
 
+from jaxenc.errors import UserError
+
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 Entry = Mapping[str, Any]  # content, id and FLAGS, as tokenizer.json lists them
@@ -42,6 +44,15 @@ def register(tool: library.Tokenizer, entries: Sequence[Entry]) -> None:
     for special, some in itertools.groupby(entries, key=lambda one: one["special"]):
         tokens = [library.AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}) for one in some]
         (tool.add_special_tokens if special else tool.add_tokens)(tokens)
+
+
+def must_be_a_word(piece: str, words: Sequence[str]) -> None:
+    """Raises UserError for a new piece of a vocabulary of words that no text holds. words: those that the rules read in `piece`."""
+    if len(words) > 1:
+        what = f"it holds {len(words)} words, {', '.join(map(repr, words))}"
+        raise UserError(f"{piece!r} is never found in a text: {what}", fix="give each word as a piece of its own")
+    if list(words) != [piece]:
+        raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
 
 
 def told_apart(tool: library.Tokenizer) -> tuple[library.Tokenizer, str]:

@@ -199,21 +199,15 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
     normalizer, splitter = facts.rules.normalizer, facts.rules.splitter
     vocab, added, old = dict(facts.vocab), list(facts.added), facts.ids
     for index, piece in enumerate(more, len(old)):
-        words = [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(piece))]
         if piece in SPECIALS:
             added.append(adding.entry(piece, index, "special"))
-        elif len(words) > 1:
-            held = ", ".join(map(repr, words))
-            raise UserError(
-                f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="give each word as a piece of its own"
-            )
-        elif words != [piece]:
-            raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
-        elif len(piece) > 1 and piece in old:
-            raise UserError(f"{piece!r} is in the vocabulary already, as an added word or a part of words", fix="leave it out")
-        elif len(piece) > 1:
-            added.append(adding.entry(piece, index, "single_word", "normalized"))
-        else:
+            continue
+        adding.must_be_a_word(piece, [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(piece))])
+        if len(piece) == 1:
             vocab[piece + END] = index
+        elif piece in old:
+            raise UserError(f"{piece!r} is in the vocabulary already, as an added word or a part of words", fix="leave it out")
+        else:
+            added.append(adding.entry(piece, index, "single_word", "normalized"))
     framed = facts.framed or (bool({*FRAME} & {*more}) and {*old, *more} >= {*FRAME})
     return _build(dataclasses.replace(facts, vocab=vocab, added=added, framed=framed))

@@ -14,6 +14,7 @@ import tokenizers as library
 from tokenizers import decoders, models, processors
 
 from jaxenc.config import fingerprint
+from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import checks, separate, vocab_txt, wordpiece_rules, wordpiece_train
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
@@ -132,13 +133,7 @@ def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, mor
         words = [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(word))]
         if continues and words:
             words[0] = f"##{words[0][1:]}"
-        if len(words) > 1:
-            held = ", ".join(map(repr, words))
-            raise UserError(
-                f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="give each word as a piece of its own"
-            )
-        if words != [piece]:
-            raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
+        adding.must_be_a_word(piece, words)
         if len(word) > LONGEST_WORD:
             raise UserError(
                 f"{piece[:20]!r}... is never found in a text: a word of more than {LONGEST_WORD} characters is [UNK]", fix="leave it out"

@@ -11,7 +11,6 @@ from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
 from jaxenc.formats.leaves import NONE
 from jaxenc.formats.tensor import Tensor
-from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
 
 
@@ -127,21 +126,15 @@ def _names_of(head: str, file: BertFile) -> list[str]:
 
 
 def heads_of(names: Collection[str], file: BertFile, architecture: str) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`.
-
-    architecture: the class that transformers saved, such as BertForTokenClassification, or ''.
-    """
+    """The heads whose tensors are among `names`, as `fine_tuned.heads_of`."""
     published = {part.head for part in PARTS if part.head and getattr(part, file.column) != NONE}
     tensors = {head: _names_of(head, file) for head in published}
-    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
-    if {"classifier", "choice", "next_sentence"} & found:
-        found.add("pooler")
-    return tuple(head for head in BUILT_IN if head in found)
+    return fine_tuned.heads_of(tensors, names, architecture, ("classifier", "choice", "next_sentence"))
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: BertFile) -> int:
-    """The number of classes of `head`, from the first axis of its tensors; 2, the default of transformers, without such a tensor."""
-    return next((tensors[name].shape[0] for name in _names_of(head, file) if name in tensors and tensors[name].shape), 2)
+    """The number of classes of `head`, as `fine_tuned.classes_of`."""
+    return fine_tuned.classes_of(tensors, _names_of(head, file))
 
 
 def skipped(file: BertFile, heads: Collection[str]) -> tuple[str, ...]:

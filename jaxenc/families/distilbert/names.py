@@ -9,7 +9,6 @@ from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
 from jaxenc.formats.tensor import Tensor
-from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
 
 
@@ -69,16 +68,15 @@ def _names_of(head: str) -> list[str]:
 
 
 def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`. Heads
-    on texts come with a dense layer before them (`pre_classifier`), which is what a pooler is."""
+    """The heads whose tensors are among `names`, as `fine_tuned.heads_of`. Heads on texts come with a dense layer before them
+    (`pre_classifier`), which is what a pooler is."""
     tensors = {part.head: _names_of(part.head) for part in PARTS if part.head}
-    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
-    return tuple(head for head in BUILT_IN if head in found)
+    return fine_tuned.heads_of(tensors, names, architecture)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:
-    """The number of classes of `head`, from the first axis of its tensors; 2, the default of transformers, without such a tensor."""
-    return next((tensors[name].shape[0] for name in _names_of(head) if name in tensors and tensors[name].shape), 2)
+    """The number of classes of `head`, as `fine_tuned.classes_of`."""
+    return fine_tuned.classes_of(tensors, _names_of(head))
 
 
 def skipped(base: str) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from jaxenc.formats import leaves
 from jaxenc.formats.key_map import TRANSPOSE, Entry, Transform
 from jaxenc.formats.leaves import NONE
 from jaxenc.formats.tensor import Tensor
-from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
 
 
@@ -139,14 +138,10 @@ def _names_of(head: str, file: XlnetFile) -> list[str]:
 
 
 def heads_of(names: Collection[str], file: XlnetFile, architecture: str) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`.
-
-    architecture: the class that transformers saved, or ''.
-    """
+    """The heads whose tensors are among `names`, as `fine_tuned.heads_of`."""
     published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
     tensors = {head: _names_of(head, file) for head in published}
-    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
-    return tuple(head for head in BUILT_IN if head in found)
+    return fine_tuned.heads_of(tensors, names, architecture)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: XlnetFile) -> int:
