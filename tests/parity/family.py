@@ -38,7 +38,7 @@ class Family:
     pad: int = 0
     pads_left: bool = False
     typed: bool = True
-    tuned: Mapping[str, str] = TUNED
+    tuned: Mapping[str, str] = dataclasses.field(default_factory=lambda: TUNED)
     adapt: Callable[[Any], None] = lambda model: None
 
 

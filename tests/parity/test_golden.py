@@ -5,10 +5,11 @@ import json
 import pytest
 
 from jaxenc.convert import hf
+from jaxenc.families import BUILT_IN
 from jaxenc.inference.model import Model
 from tests import tiny
 from tests.parity import ours
-from tests.parity.cases import CASES, PAIRS, example, golden
+from tests.parity.cases import CASES, FAMILIES, PAIRS, example, golden
 from tests.parity.family import Case
 
 # The other form of GELU is chosen in one place (layers/activation.py) for all families but XLNet, and heads take that of the model.
@@ -16,10 +17,23 @@ OTHER_FORM = {"numbers": ("BertForPreTraining", "ElectraForPreTraining", "XLNetM
 
 
 def pairs(compared: str) -> list:
-    """A parameter for every architecture with every form of GELU; those whose case does not name `compared` are marked `full`."""
+    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names
+    `compared`, and some of the other form."""
     short = {(name, case.activations[0]) for name, case in CASES.items() if compared in case.short}
     short |= {(name, "gelu_new") for name in OTHER_FORM[compared]}
     return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
+
+
+def test_every_family_that_is_converted_has_cases() -> None:
+    compared = {json.loads(str(golden(name)["config"]))["model_type"] for name in CASES}
+    without = [kind for kind, one in BUILT_IN.items() if one.transformers and not compared & set(one.transformers.model_types)]
+    assert not without, "a family has a file in tests/parity/families"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_short_suite_compares_every_family(name: str) -> None:
+    compared = {what for case in CASES.values() if case.family.name == name for what in case.short}
+    assert compared >= {"numbers", "gradients", "live numbers"}
 
 
 @pytest.fixture(scope="module", params=pairs("numbers"))

@@ -56,8 +56,8 @@ TANH = ("BertForPreTraining", "XLNetModel")
 
 
 def models(compared: str = "", others: Iterable[str] = ()) -> list:
-    """A parameter for every architecture with every form of GELU. Marked `full` are those whose case does not name `compared`, if it is
-    given, and the other form but of `others`."""
+    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names `compared`,
+    '' for all, and the other form of `others`."""
     short = {(name, case.activations[0]) for name, case in CASES.items() if not compared or compared in case.short}
     short |= {(name, "gelu_new") for name in others}
     return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
