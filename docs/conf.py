@@ -1,7 +1,11 @@
 """Sphinx builds these pages: `bash docs/build.sh`."""
 
 import re
+from importlib import import_module
 from typing import Any
+
+from docutils.nodes import Node
+from sphinx.util.docutils import SphinxDirective
 
 project = "jaxenc"
 html_title = "jaxenc"
@@ -44,6 +48,18 @@ def fields_as_a_list(app: Any, what: str, name: str, obj: Any, options: Any, lin
     lines[:] = shown
 
 
+class Kinds(SphinxDirective):
+    """`.. kinds:: jaxenc.families.MODELS` shows the classes of a registry, {kind: class}, in its order."""
+
+    required_arguments = 1
+
+    def run(self) -> list[Node]:
+        module, _, name = self.arguments[0].rpartition(".")
+        classes = getattr(import_module(module), name).values()
+        return self.parse_text_to_nodes("\n".join(f".. autoclass:: {cls.__module__}.{cls.__qualname__}" for cls in classes))
+
+
 def setup(app: Any) -> None:
     """Sphinx calls it."""
+    app.add_directive("kinds", Kinds)
     app.connect("autodoc-process-docstring", fields_as_a_list)

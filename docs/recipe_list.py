@@ -1,19 +1,13 @@
-"""Writes docs/recipe_list.md from the docstrings of configs/, which are the home of what it says: `python docs/recipe_list.py`."""
+"""Writes docs/recipe_list/, a page for each folder of configs/, from the docstrings there, which are the home of what the pages say:
+`python docs/recipe_list.py`."""
 
 import ast
 import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "recipe_list.md"
-HEAD = """# Every recipe
-
-<!-- python docs/recipe_list.py writes this page from the docstrings of configs/: change those. -->
-
-Of each recipe the paper, the command, what it was run on and what to expect. DATA is a folder of
-[`jaxenc data`](building_data.md), RUN a new directory; [recipes](recipes.md) says how to choose one and change its
-fields.
-"""
+FOLDER = ROOT / "docs" / "recipe_list"
+NOTE = "<!-- python docs/recipe_list.py writes this page from the docstrings of configs/{name}/: change those. -->"
 
 
 def markdown(docstring: str) -> str:
@@ -30,15 +24,17 @@ def docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text())) or ""
 
 
-def page() -> str:
-    """The whole page."""
-    parts = [HEAD]
-    for folder in sorted(path.parent for path in (ROOT / "configs").glob("*/__init__.py")):
-        parts.append(f"## {folder.name}\n")
-        for path in sorted(folder.glob("[!_]*.py")):
-            parts.append(f"### {folder.name}/{path.stem}\n\n{markdown(docstring(path))}\n")
-    return "\n".join(parts)
+def page(folder: Path) -> str:
+    """The page of one folder of recipes."""
+    recipes = [f"## {folder.name}/{path.stem}\n\n{markdown(docstring(path))}\n" for path in sorted(folder.glob("[!_]*.py"))]
+    return "\n".join([f"# {folder.name}\n\n{NOTE.format(name=folder.name)}\n", *recipes])
+
+
+def pages() -> dict[Path, str]:
+    """{file: what it holds}."""
+    return {FOLDER / f"{path.parent.name}.md": page(path.parent) for path in sorted((ROOT / "configs").glob("*/__init__.py"))}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    for path, text in pages().items():
+        path.write_text(text)

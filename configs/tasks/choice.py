@@ -4,7 +4,7 @@
 
 The name after the colon is swag, race or commonsense_qa. data.path is a folder with the files as they are distributed, or a Hugging Face
 dataset on disk. The hyper-parameters are those that the authors of the model's family published for SWAG and RACE, and for CommonsenseQA
-those for GLUE (`jaxenc/tasks/published.py`).
+those for GLUE (`jaxenc/families/*/hyperparameters.py`).
 """
 
 from jaxenc.configs import recipe

@@ -3,8 +3,8 @@
     jaxenc finetune --config tasks/glue:sst2 --config.data.path=GLUE/SST-2 --init-from MODEL --workdir RUNS --seeds 5
 
 The name after the colon is cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli or ax. data.path is a folder with the files of
-gluebenchmark.com, tfds:glue/NAME, or a Hugging Face dataset on disk. `jaxenc/tasks/published.py` has the hyper-parameters, by family and
-task; a field that is set on the command line overrules them.
+gluebenchmark.com, tfds:glue/NAME, or a Hugging Face dataset on disk. The hyper-parameters are those that the authors of the model's family
+published (`jaxenc/families/*/hyperparameters.py`); a field that is set on the command line overrules them.
 """
 
 from jaxenc.configs import recipe

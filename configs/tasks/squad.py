@@ -5,7 +5,8 @@
 
 data.path is a folder with train-v1.1.json and dev-v1.1.json, of 2.0 train-v2.0.json and dev-v2.0.json; data.train and data.dev name other
 files. With --config.data.test=dev-v1.1.json too, submission/ has the files that SQuAD's own scripts take. questions.jsonl has a `question`
-and a `context` a line. The hyper-parameters are those that the authors of the model's family published (`jaxenc/tasks/published.py`).
+and a `context` a line. The hyper-parameters are those that the authors of the model's family published
+(`jaxenc/families/*/hyperparameters.py`).
 """
 
 from jaxenc.configs import recipe

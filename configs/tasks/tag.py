@@ -6,8 +6,8 @@
 
 A file of columns has one word and its tag per line and a blank line after each sentence (CoNLL, CoNLL-U); records have a list of words and
 a list of tags. Entities are scored by the F1 of whole entities, words by the share of right tags. The hyper-parameters are those that the
-authors of the model's family published for GLUE (`jaxenc/tasks/published.py`): Devlin et al. 2018, section 5.3, give none of their own for
-NER.
+authors of the model's family published for GLUE (`jaxenc/families/*/hyperparameters.py`): Devlin et al. 2018, section 5.3, give none of
+their own for NER.
 """
 
 from jaxenc.configs import recipe

@@ -3,8 +3,9 @@
     jaxenc finetune --config tasks/text --config.data.train=train.tsv --config.data.dev=dev.tsv --text sentence --label label \\
         --init-from MODEL --workdir RUNS
 
-The hyper-parameters are those that the authors of the model's family published for GLUE (`jaxenc/tasks/published.py`). For scores in place
-of classes add --config.task.kind=regress, for any number of labels --config.task.kind=multilabel.
+The hyper-parameters are those that the authors of the model's family published for GLUE
+(`jaxenc/families/*/hyperparameters.py`). For scores in place of classes add --config.task.kind=regress, for any number of labels
+--config.task.kind=multilabel.
 """
 
 from jaxenc.configs import recipe

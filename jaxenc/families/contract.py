@@ -15,6 +15,7 @@ from jaxenc.data.frames import CLS_FIRST, Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.states import States
 from jaxenc.heads import BUILT_IN, ON_TEXTS, TUNED
 from jaxenc.heads.pooler import TANH
@@ -50,6 +51,7 @@ class ModelConfig(abc.ABC):
     pooler_activation: that of a pooler in fine-tuning.
     beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
     answers: the head that finds the answers to questions in a text, '' for none.
+    fine_tuning: the published hyper-parameters of fine-tuning, None where none are known here.
     """
 
     kind: ClassVar[str]
@@ -71,6 +73,7 @@ class ModelConfig(abc.ABC):
     pooler_activation: ClassVar[str] = TANH
     beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
     answers: ClassVar[str] = ""
+    fine_tuning: ClassVar[Hyperparameters | None] = None
 
     @property
     def pieces(self) -> int:

@@ -1,7 +1,8 @@
-"""docs/recipe_list.md is written from the docstrings of configs/, and these say what a reader needs."""
+"""docs/recipe_list/ is written from the docstrings of configs/, and these say what a reader needs."""
 
 import re
 import runpy
+from pathlib import Path
 
 import pytest
 
@@ -9,15 +10,18 @@ from jaxenc.cli import recipe
 from tests.docs.blocks import ROOT
 
 LIST = runpy.run_path(str(ROOT / "docs" / "recipe_list.py"))
-PAGE = LIST["page"]()
+PAGES = LIST["pages"]()
 
 
-def test_the_page_is_that_of_the_docstrings() -> None:
-    assert LIST["PAGE"].read_text() == PAGE, "write it again: python docs/recipe_list.py"
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_is_that_of_the_docstrings(path: Path) -> None:
+    assert path.is_file() and path.read_text() == PAGES[path], "write it again: python docs/recipe_list.py"
 
 
-def test_the_page_has_every_recipe() -> None:
-    assert re.findall(r"^### (\S+)$", PAGE, re.MULTILINE) == recipe.names()
+def test_the_pages_have_every_recipe_and_no_other() -> None:
+    written = sorted(LIST["FOLDER"].glob("*.md"))
+    assert [path for path in written if path.stem != "index"] == list(PAGES)
+    assert [name for text in PAGES.values() for name in re.findall(r"^## (\S+)$", text, re.MULTILINE)] == recipe.names()
 
 
 @pytest.mark.parametrize("name", recipe.names())

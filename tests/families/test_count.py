@@ -21,7 +21,7 @@ from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.precision import policy
 from jaxenc.training.state import parameters
 from tests import tiny
-from tests.objectives import sentences, streams
+from tests.objectives import contract, sentences, streams
 from tests.objectives.test_reads import OBJECTIVES
 
 EXECUTION = Execution(policy("float32"), "xla", "none", False)
@@ -103,8 +103,4 @@ def test_the_vocabulary_of_an_objective_is_every_leaf_with_a_row_a_token():
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_leaves_with_a_row_for_each_token_are_those_whose_axis_says_so(name: str) -> None:
-    """Of every objective: what `resize-vocab` grows and counts leave unpadded are the leaves with the logical axis `vocab`."""
-    objective = OBJECTIVES[name]()[0]
-    _, names = parameters(objective)
-    assert all(("vocab" in axes) == has_vocabulary(path, objective.vocabulary) for path, axes in tree.leaves(names))
-    assert all(axes[0] == "vocab" for _, axes in tree.leaves(names) if "vocab" in axes)
+    contract.assert_vocabulary(OBJECTIVES[name]()[0])

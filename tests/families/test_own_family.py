@@ -151,7 +151,7 @@ def test_it_pretrains_evaluates_and_loads_by_registration_alone(name: str, data:
     outcome = jaxenc.pretrain(run, tmp_path / "run", models=MODELS)
     if name == "mlm":
         assert report(tmp_path / "run").held_out["step"] == STEPS  # it needs no model
-        with pytest.raises(UserError, match="config.model.kind is 'toy'; use one of the kinds albert, bert, "):
+        with pytest.raises(UserError, match="config.model.kind is 'toy'; use one of the kinds .*bert, "):
             jaxenc.load(tmp_path / "run")
     assert outcome.step == STEPS and all(np.isfinite(list(outcome.held_out.values())))
     found = jaxenc.evaluate(tmp_path / "run", models=MODELS)
@@ -214,7 +214,7 @@ def test_what_is_no_model_is_one_line(config: Any, words: str) -> None:
 def test_a_model_that_is_not_passed_is_refused_before_it_trains(data: Path, tmp_path: Path) -> None:
     """It could not be read back: neither resumed nor opened."""
     for name in ("mlm", "rtd, it reads"):
-        with pytest.raises(UserError, match="kind is 'toy'; use one of the kinds albert, bert, "):
+        with pytest.raises(UserError, match="kind is 'toy'; use one of the kinds .*bert, "):
             jaxenc.pretrain(run_of(name, data), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 

@@ -1,32 +1,29 @@
-"""Nano runs of seven objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
+"""Nano runs of several objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
 
 import dataclasses
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from jaxenc.data.sources import DataConfig
-from jaxenc.families.albert.model import AlbertConfig
-from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.families.gpt.model import GptConfig
-from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.objectives.causal import CausalConfig
-from jaxenc.objectives.pair import SentenceOrderConfig
-from jaxenc.objectives.plm import PlmConfig
-from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.training.run import Run
 from tests.faults.gang import ROOT
+from tests.faults.recipe import Recipe
 from tests.group import Process
-from tests.training import test_loop, test_states, test_teacher
+from tests.training import test_loop
 from tests.training.conftest import make_data
 
-OBJECTIVES = ("mlm", "rtd", "plm", "bilm", "mlm_sop", "causal", "distillation")
+# {name of the file in recipes/: its recipe}; a new one is found by being there.
+RECIPES: Mapping[str, Recipe] = {
+    file.stem: importlib.import_module(f"tests.faults.recipes.{file.stem}").RECIPE
+    for file in sorted((Path(__file__).parent / "recipes").glob("*.py"))
+}
 STEPS = 60
 EVERY = 10
-TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,15 +72,13 @@ def logged(workdir: Path) -> list[dict]:
 
 def prepare(kind: str, steps: int, folder: Path) -> None:
     """Puts into `folder` what `nano` needs there."""
-    data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
-    if kind == "distillation":
-        test_teacher.make_teacher(folder / "made" / "teacher", data)
+    RECIPES[kind].prepare(make_data(folder / "made", 1, RECIPES[kind].tokenizer))
     test_loop.write_recipe(nano(kind, steps, folder).run, folder / "recipe.json")
 
 
 def nano(kind: str, steps: int, folder: Path) -> Nano:
     """A run of `steps` steps with a checkpoint every EVERY and an evaluation every 2 EVERY; three checkpoints stay."""
-    run = recipe(kind, folder / "made" / "data")
+    run = RECIPES[kind].run(folder / "made" / "data")
     run = dataclasses.replace(
         run,
         train=dataclasses.replace(run.train, steps=steps),
@@ -91,30 +86,3 @@ def nano(kind: str, steps: int, folder: Path) -> Nano:
         eval=dataclasses.replace(run.eval, every=2 * EVERY),
     )
     return Nano(run, folder / "recipe.json")
-
-
-def recipe(kind: str, data: Path) -> Run:
-    match kind:
-        case "mlm":
-            return test_loop.recipe(data)
-        case "rtd":
-            sizes = {"generator_width": 8, "generator_layers": 1, "generator_heads": 2, "generator_feed_forward": 16, "embedding": 16}
-            pair = ElectraConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24, **sizes)
-            return test_loop.recipe(data, objective=RtdConfig(), model=pair)
-        case "plm":
-            model = XlnetConfig(width=16, layers=1, heads=2, feed_forward=32)
-            objective = PlmConfig(predictions=6, permutation=8, memory=12)
-            streams = DataConfig(path=str(data), rows="streams", length=24, reuse=8)
-            return dataclasses.replace(test_loop.recipe(data, objective=objective, model=model), data=streams)
-        case "bilm":
-            return test_states.recipe(data)
-        case "mlm_sop":
-            pairs = DataConfig(path=str(data), rows="swapped_pairs", length=24)
-            model = AlbertConfig(width=16, layers=2, heads=2, feed_forward=32, embedding=8, positions=24, dropout=0.1)
-            return dataclasses.replace(test_loop.recipe(data, objective=SentenceOrderConfig(), model=model), data=pairs)
-        case "causal":
-            model = GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
-            return dataclasses.replace(test_loop.recipe(data, objective=CausalConfig(), model=model), data=DataConfig(str(data), 24))
-        case "distillation":
-            return test_teacher.recipe(data, data.parent / "teacher")
-    raise ValueError(kind)

@@ -129,7 +129,7 @@ def told(table: Table) -> Iterator[list[Told]]:
     """Filled by the tests below; what all of them came to is a line of the table."""
     all_told: list[Told] = []
     yield all_told
-    if len(all_told) < len(alone.OBJECTIVES):
+    if len(all_told) < len(alone.RECIPES):
         return
     falls = sum((one.falls for one in all_told), Counter())
     assert min(falls["before the first checkpoint"], falls["in a save"]) >= 5 and falls["in an evaluation"], falls
@@ -140,7 +140,7 @@ def told(table: Table) -> Iterator[list[Told]]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", alone.OBJECTIVES)
+@pytest.mark.parametrize("kind", alone.RECIPES)
 def test_killed_again_and_again(
     kind: str, nanos: Callable[..., Nano], undisturbed_alone: Callable[..., Path], told: list[Told], tmp_path: Path, row: Table
 ) -> None:

@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Callable[[Run, Path], Run], str]] = {
     "another order": (lambda run, folder: data_with(run, folder, lambda pieces: [*pieces[:-2], pieces[-1], pieces[-2]]), "tokenizer"),
     "layers": (lambda run, folder: part(run, "model", layers=2), "model.layers 1, this run's 2"),
     "heads": (lambda run, folder: part(run, "model", heads=4), "model.heads 2, this run's 4"),
-    "family": (lambda run, folder: alone.recipe("rtd", Path(run.data.path)), "model.kind"),
+    "family": (lambda run, folder: alone.RECIPES["rtd"].run(Path(run.data.path)), "model.kind"),
     "data": (lambda run, folder: part(run, "data", path=str(make_data(folder / "other", 2))), "data.path"),
     "batch": (lambda run, folder: part(run, "train", batch=16), "train.batch 8, this run's 16"),
     "optimizer": (lambda run, folder: part(run, "optim", name="adagrad"), "optim.name"),

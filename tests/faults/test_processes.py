@@ -158,7 +158,8 @@ def test_process_0_alone_prints_and_writes(many: Path, procs: int) -> None:
 def test_electra_and_xlnet_with_memory_are_one_run_too(kind: str, tmp_path: Path, made_once: MadeOnce, row: Table) -> None:
     """Rows, losses (<= 1e-5), masks and permutations (bitwise) and an evaluation, in two processes of two devices."""
     (folder := tmp_path / f"several-{kind}").mkdir()
-    run = alone.recipe(kind, make_data(folder / "made", 1, alone.TOKENIZERS.get(kind, "wordpiece")))
+    recipe = alone.RECIPES[kind]
+    run = recipe.run(make_data(folder / "made", 1, recipe.tokenizer))
     several = Several(run, folder, made_once)
     one, many = (several.undisturbed(*places).parent for places in ((1, 8), (2, 2)))
     furthest = assert_same_run(one / "run", many / "run", CLOSE, run.plan[-1].end)
@@ -170,7 +171,7 @@ def test_electra_and_xlnet_with_memory_are_one_run_too(kind: str, tmp_path: Path
 @pytest.mark.full
 def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, made_once: MadeOnce, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
-    run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))
+    run = alone.RECIPES["bilm"].run(make_data(tmp_path / "made", 1, "characters"))
     shorter = {"train": {"steps": 20}, "checkpoint": {"every": 10}, "eval": {"every": 10}}
     parts = {name: dataclasses.replace(getattr(run, name), **changes) for name, changes in shorter.items()}
     several = Several(dataclasses.replace(run, **parts), tmp_path, made_once)

@@ -15,7 +15,9 @@ from jaxenc.heads.contract import Head, Label, registry
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.replaced_mlm import COPY, SOFTMAX
 from tests import tiny
+from tests.heads import stated
 
+STATED = stated.by_name()
 HEAD = Head("score", "text", 1000, lambda setting: nn.Dense(1))
 FLOAT = Label("score", "float32")
 
@@ -24,32 +26,21 @@ def loss(logits: jax.Array, labels: dict, counted: jax.Array) -> tuple[jax.Array
     return jnp.sum((logits[..., 0] - labels["score"]) ** 2 * counted), {}
 
 
-def test_the_built_in_heads_keep_their_sites() -> None:
-    """What they draw at initialisation and in dropout follows from these numbers: none may change or be used again."""
-    found = {name: (head.site, head.role) for name, head in heads.BUILT_IN.items()}
-    wanted = {
-        "pooler": (34, "pools"),
-        "mlm": (33, "vocabulary"),
-        "next_sentence": (35, "text"),
-        "rtd": (41, "tokens"),
-        "classifier": (36, "text"),
-        "tags": (37, "tokens"),
-        "spans": (38, "tokens"),
-        "lm": (44, "vocabulary"),
-        "summary": (45, "pools"),
-        "sentence_order": (50, "text"),
-        "next_token": (49, "vocabulary"),
-        "last_token": (51, "pools"),
-        "first_token": (56, "pools"),
-        "regressor": (57, "text"),
-        "multilabel": (58, "text"),
-        "choice": (59, "text"),
-        "joint_spans": (60, "search"),
-        "beam_spans": (61, "search"),
-    }
-    assert list(found.items()) == list(wanted.items())
-    assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
-    assert not {site for site, _ in found.values()} & set(rng.SITES.values())
+def test_every_built_in_head_states_what_it_is() -> None:
+    assert STATED.keys() == heads.BUILT_IN.keys(), "each head has a file of its name in tests/heads/built_in"
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_built_in_head_keeps_its_site_and_role(name: str) -> None:
+    """What it draws at initialisation and in dropout follows from the site: with another, a run that exists would not go on as it was."""
+    head = heads.BUILT_IN[name]
+    assert (head.site, head.role) == (STATED[name].site, STATED[name].role)
+    assert head.site < rng.FIRST_OWN_SITE
+
+
+def test_the_heads_of_one_objective_keep_their_sites() -> None:
+    assert (SOFTMAX.site, COPY.site) == (42, 43)
+    assert not {42, 43} & {head.site for head in heads.BUILT_IN.values()}
 
 
 def test_a_head_draws_from_its_own_number() -> None:
@@ -146,32 +137,14 @@ def test_a_float_label_is_a_field_of_the_batch() -> None:
         check_ranges(batch, objective.reads, objective.fields)
 
 
-def test_predictions_are_what_an_evaluation_keeps() -> None:
-    """Probabilities of a text's classes and of replaced tokens, the likeliest tag and token, the logits of spans; a row each."""
-    logits = np.float32([[[0.0, 2.0, 1.0], [3.0, -1.0, 0.5]]])
-    odds = np.exp(np.float64(logits))
-    expected = {
-        "classifier": odds / odds.sum(-1, keepdims=True),
-        "next_sentence": odds / odds.sum(-1, keepdims=True),
-        "rtd": odds / (1 + odds),
-        "tags": np.array([[1, 0]]),
-        "mlm": np.array([[1, 0]]),
-        "lm": np.array([[1, 0]]),
-        "sentence_order": odds / odds.sum(-1, keepdims=True),
-        "next_token": np.array([[1, 0]]),
-        "last_token": logits,
-        "first_token": logits,
-        "regressor": logits,
-        "multilabel": odds / (1 + odds),
-        "choice": odds / odds.sum(-1, keepdims=True),
-        "spans": logits,
-        "pooler": logits,
-        **dict.fromkeys(("summary", "joint_spans", "beam_spans"), logits),
-    }
-    for name, head in heads.BUILT_IN.items():
-        found = np.asarray(head.prediction(jnp.asarray(logits)))
-        assert found.dtype == (np.int32 if expected[name].ndim == 2 else np.float32), name
-        np.testing.assert_allclose(found, expected[name], rtol=1e-6, atol=1e-7, err_msg=name)
+@pytest.mark.parametrize("name", STATED)
+def test_predictions_are_what_an_evaluation_keeps(name: str) -> None:
+    """Of a row of two tokens, for three classes."""
+    logits = np.array([[[0.0, 2.0, 1.0], [3.0, -1.0, 0.5]]])
+    expected = STATED[name].prediction(logits)
+    found = np.asarray(heads.BUILT_IN[name].prediction(jnp.asarray(logits, jnp.float32)))
+    assert found.dtype == (np.int32 if expected.dtype == np.int32 else np.float32)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_flops_are_two_for_each_product_of_a_row() -> None:

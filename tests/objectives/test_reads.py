@@ -1,17 +1,11 @@
-"""What each objective lets into its step: the bound of every field that it reads, written out, and refused on the host beyond it."""
+"""What objectives let into their steps: the bound of every field that they read, written out."""
 
-import dataclasses
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
 from jaxenc.data import characters
-from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
-from jaxenc.errors import UserError
 from jaxenc.families.distilbert.model import DistilbertConfig
-from jaxenc.objectives.base import Objective, PhaseSetting
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
@@ -19,9 +13,8 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.training import read
 from tests import tiny
-from tests.objectives import sentences, streams
+from tests.objectives import contract, sentences, streams
 
 # Of tiny.MODEL and tiny.PAIR: true rows of the token table, types, rows of the table of positions.
 TEXT = {"tokens": 200, "types": 2, "positions": 64, "segments": 0}
@@ -57,48 +50,6 @@ OBJECTIVES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Held:
-    """One batch, as what `Job.batches` opens."""
-
-    rows: Batch
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return tuple(self.rows)
-
-    def __len__(self) -> int:
-        return 1
-
-    def batch_at(self, number: int, slots: slice) -> Batch:
-        return {name: array[slots] for name, array in self.rows.items()}
-
-
-def reading(objective: Objective, monkeypatch: pytest.MonkeyPatch, field: str, value: int) -> Batch:
-    """The batch that training reads where one value of a field is `value`. A value out of range has the data's files compared."""
-    rows = empty(objective.reads, 2, 4, objective.fields)
-    rows[field].flat[-1] = value
-    job = SimpleNamespace(batches=lambda *_: Held(rows), run=SimpleNamespace(data=SimpleNamespace(folders=("data",))))
-    verified = []
-    monkeypatch.setattr(read, "open_split", lambda path, split, verify: verified.append((path, split, verify)))
-    try:
-        return read.reader(job, "train", None, 2, objective)[0](0)
-    finally:
-        assert verified in ([], [("data", "train", True)])
-
-
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_bound_is_right_and_kept_to_on_the_host(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest value of each field goes in, the one after it and the one below the field's lowest are refused with the field's name."""
-    objective, bounds = OBJECTIVES[name]()
-    assert dict(objective.reads) == bounds
-    for field, bound in bounds.items():
-        if not bound:
-            continue
-        batch = reading(objective, monkeypatch, field, bound - 1)
-        assert batch[field].max() == bound - 1
-        known = objective.fields[field]
-        below = [known.least - 1] if np.dtype(known.dtype).kind == "i" else []
-        for value in (bound, *below):
-            with pytest.raises(UserError, match=f"the rows hold {field} from .* to {bound - 1}"):
-                reading(objective, monkeypatch, field, value)
+    contract.assert_reads(*OBJECTIVES[name](), monkeypatch)

@@ -1,7 +1,6 @@
 """transformers' side of a comparison: random tiny models, what they compute and what their loss's gradients are."""
 
 import copy
-import types
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,10 +9,10 @@ import transformers
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from jaxenc.data.batch import Batch
-from tests.parity.cases import CASES, LABELS, PAD, VOCAB, Case
+from tests.parity.cases import CASES, LABELS, VOCAB
+from tests.parity.family import WIDTH, Case
 
 torch.set_num_threads(1)
-WIDTH, LAYERS, POSITIONS, EMBEDDING = 8, 2, 14, 6
 NORMS = ("LayerNorm.weight", "layer_norm.weight", "ln_1.weight", "ln_2.weight")
 
 
@@ -36,45 +35,18 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding):
             module.padding_idx = None
-    if case.family == "xlnet":
-        base = model.base_model
-        base.relative_positional_encoding = types.MethodType(_sinusoids, base)
+    case.family.adapt(model)
     return model
 
 
 def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
-    count = 1 if "regressor" in case.logits else 2 if {"spans", "sentence_order"} & set(case.logits) else LABELS
-    labels = {"pad_token_id": PAD[case.family], "num_labels": count}
+    family = case.family
+    arguments = {**family.sizes(width), "vocab_size": VOCAB, family.activation: activation, "pad_token_id": family.pad}
+    if family.tuned:
+        arguments["num_labels"] = 1 if "regressor" in case.logits else 2 if {"spans", "sentence_order"} & set(case.logits) else LABELS
     if "multilabel" in case.logits:
-        labels["problem_type"] = "multi_label_classification"
-    if case.family == "xlnet":
-        sizes = {"d_model": width, "n_layer": LAYERS, "n_head": 2, "d_inner": 2 * width, "clamp_len": 6}
-        return transformers.XLNetConfig(vocab_size=VOCAB, ff_activation=activation, **sizes, **labels)
-    if case.family == "openaigpt":
-        sizes = {"n_embd": width, "n_layer": LAYERS, "n_head": 2, "n_positions": POSITIONS}
-        return transformers.OpenAIGPTConfig(vocab_size=VOCAB, afn=activation, **sizes, pad_token_id=PAD[case.family])
-    if case.family == "distilbert":
-        sizes = {"dim": width, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 2 * width, "max_position_embeddings": POSITIONS}
-        return transformers.DistilBertConfig(vocab_size=VOCAB, activation=activation, **sizes, **labels)
-    roberta = case.family == "roberta"
-    return getattr(transformers, f"{case.family.capitalize()}Config")(
-        vocab_size=VOCAB,
-        hidden_size=width,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=2,
-        intermediate_size=2 * width,
-        hidden_act=activation,
-        max_position_embeddings=POSITIONS + (PAD["roberta"] + 1 if roberta else 0),
-        type_vocab_size=1 if roberta else 2,
-        layer_norm_eps=1e-5 if roberta else 1e-12,
-        **labels,
-        **({"embedding_size": EMBEDDING} if case.family in ("electra", "albert") else {}),
-    )
-
-
-def _sinusoids(model: transformers.XLNetModel, *args: object, **kwargs: object) -> torch.Tensor:
-    """Its sinusoids in the dtype of its weights: it makes them in float32 whatever these are."""
-    return type(model).relative_positional_encoding(model, *args, **kwargs).to(model.dtype)
+        arguments["problem_type"] = "multi_label_classification"
+    return getattr(transformers, f"{family.name}Config")(**arguments)
 
 
 def weights(model: PreTrainedModel) -> dict[str, np.ndarray]:

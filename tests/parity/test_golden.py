@@ -5,32 +5,43 @@ import json
 import pytest
 
 from jaxenc.convert import hf
+from jaxenc.families import BUILT_IN
 from jaxenc.inference.model import Model
 from tests import tiny
 from tests.parity import ours
-from tests.parity.cases import CASES, PAIRS, PLAIN, Case, example, golden
+from tests.parity.cases import CASES, FAMILIES, PAIRS, example, golden
+from tests.parity.family import Case
 
-# Heads that are one linear layer: those of a BERT are here, and those of the other families in test_live.py.
-LINEAR = {name for name in PLAIN if not name.startswith("Bert")}
-# A model without a head has the hidden states that it has with one.
-BARE = {name for name in CASES if name.endswith("Model") and "HeadsModel" not in name and "HeadModel" not in name}
 # The other form of GELU is chosen in one place (layers/activation.py) for all families but XLNet, and heads take that of the model.
-OTHER_FORM = {"BertForPreTraining", "ElectraForPreTraining", "XLNetModel"}
-COMPARED = {*((name, "gelu_new") for name in OTHER_FORM), *((name, "gelu") for name in CASES if name not in LINEAR | BARE)}
-MODELS = [pytest.param(pair, id="-".join(pair), marks=[] if pair in COMPARED else pytest.mark.full) for pair in PAIRS]
-# Gradients: every loss of a BERT, and of each other family what is its own. Through the other form of GELU those of one model.
-REACHED = LINEAR | BARE | {"BertForMaskedLM", "RobertaForMaskedLM", "ElectraForSequenceClassification", "XLNetLMHeadModel"}
-REACHED |= {"DistilBertForSequenceClassification"}
-SHORT = {("BertForPreTraining", "gelu_new"), *((name, "gelu") for name in CASES if name not in REACHED)}
-LEARNT = [pytest.param(pair, id="-".join(pair), marks=[] if pair in SHORT else pytest.mark.full) for pair in PAIRS]
+OTHER_FORM = {"numbers": ("BertForPreTraining", "ElectraForPreTraining", "XLNetModel"), "gradients": ("BertForPreTraining",)}
 
 
-@pytest.fixture(scope="module", params=MODELS)
+def pairs(compared: str) -> list:
+    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names
+    `compared`, and some of the other form."""
+    short = {(name, case.activations[0]) for name, case in CASES.items() if compared in case.short}
+    short |= {(name, "gelu_new") for name in OTHER_FORM[compared]}
+    return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
+
+
+def test_every_family_that_is_converted_has_cases() -> None:
+    compared = {json.loads(str(golden(name)["config"]))["model_type"] for name in CASES}
+    without = [kind for kind, one in BUILT_IN.items() if one.transformers and not compared & set(one.transformers.model_types)]
+    assert not without, "a family has a file in tests/parity/families"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_short_suite_compares_every_family(name: str) -> None:
+    compared = {what for case in CASES.values() if case.family.name == name for what in case.short}
+    assert compared >= {"numbers", "gradients", "live numbers"}
+
+
+@pytest.fixture(scope="module", params=pairs("numbers"))
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, Model, dict, dict]:
     """(case, the imported model, its inputs, the expected numbers) of one architecture with one form of GELU."""
     architecture, activation = request.param
     config = {**json.loads(str(golden(architecture)["config"])), "architectures": [architecture]}
-    config[CASES[architecture].activation_field] = activation
+    config[CASES[architecture].family.activation] = activation
     folder = ours.write_folder(tmp_path_factory.mktemp("hf"), config, golden(architecture, "weights/"))
     return CASES[architecture], hf.load(folder), golden(architecture, "inputs/"), golden(architecture, f"{activation}/")
 
@@ -44,7 +55,7 @@ def test_every_hidden_state_and_logit(opened: tuple[Case, Model, dict, dict]) ->
     ours.assert_outputs(found, wanted)
 
 
-@pytest.mark.parametrize("opened", LEARNT, indirect=True)
+@pytest.mark.parametrize("opened", pairs("gradients"), indirect=True)
 def test_the_loss_and_its_gradients(opened: tuple[Case, Model, dict, dict]) -> None:
     case, model, inputs, expected = opened
     if not case.labels:

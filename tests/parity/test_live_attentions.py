@@ -11,13 +11,11 @@ import torch
 
 from jaxenc.convert import hf
 from tests.parity import peer
-from tests.parity.cases import CASES, example, inputs
+from tests.parity.cases import CASES, FAMILIES, example, inputs
+from tests.parity.family import LAYERS
 from tests.selection import thinned
 
-ONE_A_FAMILY = (
-    *("BertModel", "RobertaModel", "ElectraModel", "XLNetModel", "AlbertModel", "OpenAIGPTModel"),
-    "DistilBertModel",
-)
+ONE_A_FAMILY = [f"{name}Model" for name in FAMILIES]
 
 
 @pytest.mark.parametrize("architecture", thinned(ONE_A_FAMILY, "BertModel", "XLNetModel", "OpenAIGPTModel"))
@@ -34,6 +32,6 @@ def test_attention_weights_are_those_of_transformers(architecture: str, tmp_path
     rows = example(case, arguments, model.config.model.positions_of(arguments["input_ids"]))
     got = np.asarray(model.compute("attentions", rows))[:, : want.shape[1], :, : want.shape[3], : want.shape[4]]
     real = rows["segments"][None, :, None, :, None] != 0
-    assert got.shape == want.shape == (peer.LAYERS, 3, 2, 11, 11)
+    assert got.shape == want.shape == (LAYERS, 3, 2, 11, 11)
     assert np.abs(np.where(real, got - want, 0)).max() <= 1e-6
     assert np.ptp(want[:, 0, :, -1], axis=-1).min() > 1e-4, "the weights are so equal that a mistake would not show"

@@ -16,10 +16,11 @@ from jaxenc.convert import hf
 from tests import tiny
 from tests.heads.test_span_search import assert_close
 from tests.parity import ours, peer
-from tests.parity.cases import VOCAB, Case
+from tests.parity.cases import FAMILIES, VOCAB
+from tests.parity.family import Case
 
 NAME = "beam_spans"
-CASE = Case("XLNetForQuestionAnswering", ("start_positions", "end_positions"), {})
+CASE = Case(FAMILIES["XLNet"], "ForQuestionAnswering", ("start_positions", "end_positions"))
 # Tokens of each row, the context from its first place on, the labels: padded on the right, CLS the last token.
 TOKENS, CONTEXT = np.array([11, 9, 8]), np.array([7, 5, 6])
 START, END, ANSWERABLE = np.array([2, 8, 0]), np.array([4, 8, 5]), np.array([1, 0, 1])

@@ -21,7 +21,8 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny
 from tests.parity import ours, peer, tuned
-from tests.parity.cases import LABELS, Case
+from tests.parity.cases import CASES, LABELS
+from tests.parity.family import WIDTH, Case
 
 # Every head once; test_live.py has the others.
 SHORT = {"Bert-multilabel", "XLNet-regressor", "Electra-choice", "OpenAIGPT-double"}
@@ -66,7 +67,7 @@ def test_the_first_step(both: tuple[Case, transformers.PreTrainedModel, Path, Mo
     case, theirs, _, model = both
     assert set(model.objective.coef) == set(case.logits)
     slopes = jax.jit(jax.value_and_grad(lambda params, rows: ours.loss(model, params, rows)))
-    for pair in (False, True) if case.typed else (False,):
+    for pair in (False, True) if case.family.typed else (False,):
         arguments = tuned.inputs(case, 5, pair)
         tokens = arguments["input_ids"]
         positions = model.config.model.positions_of(tokens.reshape(-1, tokens.shape[-1])).reshape(tokens.shape)
@@ -100,18 +101,18 @@ def test_electras_own_head_reads_the_first_token_itself(head: str, tmp_path: Pat
     """google-research/electra has one dense layer on [CLS], which no class of transformers has: here it is torch's, on transformers'
     encoder. Loss and every gradient (<= 1e-5)."""
     case = tuned.TUNED[f"Electra-{head}"]
-    encoder = peer.build(Case("ElectraModel", (), {}), "gelu", seed=9)
+    encoder = peer.build(CASES["ElectraModel"], "gelu", seed=9)
     encoder.save_pretrained(tmp_path)
     bare = hf.load(tmp_path)
     classes = LABELS if head == "classifier" else 1
-    kernel = np.random.default_rng(4).normal(0, 0.3, (peer.WIDTH, classes)).astype(np.float32)
+    kernel = np.random.default_rng(4).normal(0, 0.3, (WIDTH, classes)).astype(np.float32)
     bias = np.linspace(-0.5, 0.5, classes, dtype=np.float32)
     objective = HeadsConfig(("first_token", head), ("no", "maybe", "yes") if head == "classifier" else ())
     model = Model(Run(objective, bare.config.model), {**bare.params, head: {"dense": {"kernel": kernel, "bias": bias}}}, None)
     arguments = tuned.inputs(case, 5, True)
     loss, gradients = ours.slopes(model, tuned.example(case, arguments, bare.config.model.positions_of(arguments["input_ids"])))
 
-    theirs, layer = copy.deepcopy(encoder).double(), torch.nn.Linear(peer.WIDTH, classes).double()
+    theirs, layer = copy.deepcopy(encoder).double(), torch.nn.Linear(WIDTH, classes).double()
     layer.weight.data, layer.bias.data = torch.tensor(kernel.T).double(), torch.tensor(bias).double()
     labels = torch.tensor(arguments.pop("labels"))
     first = theirs(**{name: torch.tensor(value) for name, value in arguments.items()}).last_hidden_state[:, 0]

@@ -11,32 +11,26 @@ from jaxenc.convert import hf, parity
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.data.tokenizers.sentencepiece import unigram
 from tests.parity import peer
-from tests.parity.cases import CASES, PAD, VOCAB
+from tests.parity.cases import CASES, FAMILIES, VOCAB
 from tests.selection import thinned
 
 TEXT = "the quick brown fox jumps over the lazy dog"
-ARCHITECTURES = (
-    "BertForPreTraining",
-    "RobertaForMaskedLM",
-    "ElectraForMaskedLM",
-    "XLNetLMHeadModel",
-    "AlbertForPreTraining",
-    "OpenAIGPTLMHeadModel",
-    "DistilBertForMaskedLM",
-)
+# The first of each family with a head on the vocabulary.
+ON_VOCABULARY = [case for case in CASES.values() if {"mlm", "lm", "next_token"} & set(case.logits)]
+ARCHITECTURES = {case.family.name: case.architecture for case in reversed(ON_VOCABULARY)}.values()
 
 
-def tokenizer(folder: Path, family: str) -> int:
-    """Writes a tokenizer of about 60 pieces with the pad id of the family; returns its number of pieces."""
-    made = unigram.train([TEXT] * 3, 60) if family == "xlnet" else wordpiece.train([TEXT] * 3, 60)
-    if family == "roberta":
+def tokenizer(folder: Path, pad: int) -> int:
+    """Writes a tokenizer of about 60 pieces with the id `pad` of padding, 0, 1 or XLNet's; returns its number of pieces."""
+    made = (unigram if pad == FAMILIES["XLNet"].pad else wordpiece).train([TEXT] * 3, 60)
+    if pad == 1:
         made.save(folder.parent / "trained")
-        pad, unk, *rest = (folder.parent / "trained" / "vocab.txt").read_text().splitlines()
-        (folder / "vocab.txt").write_text("\n".join([unk, pad, *rest]) + "\n")
+        first, unk, *rest = (folder.parent / "trained" / "vocab.txt").read_text().splitlines()
+        (folder / "vocab.txt").write_text("\n".join([unk, first, *rest]) + "\n")
         (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
     else:
         made.save(folder)
-    assert made.vocabulary.pad == PAD[family] or family == "roberta"
+        assert made.vocabulary.pad == pad
     return made.vocabulary.size
 
 
@@ -47,7 +41,7 @@ def test_the_numbers_and_tensors_of_all_rows(architecture: str, tmp_path: Path) 
     case = CASES[architecture]
     theirs = peer.build(case, case.activations[0], seed=3)
     (tmp_path / "theirs").mkdir()
-    size = tokenizer(tmp_path / "theirs", case.family)
+    size = tokenizer(tmp_path / "theirs", case.family.pad)
     with torch.no_grad():
         theirs.get_input_embeddings().weight[size:] *= 3
         for value in theirs.parameters():

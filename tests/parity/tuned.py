@@ -1,39 +1,32 @@
 """What the heads of fine-tuned models are compared on with transformers: architectures, random rows of one or two texts, and labels."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
 
 from jaxenc.data.batch import Batch
 from tests.parity import cases
-from tests.parity.cases import LABELS, LENGTHS, Case
+from tests.parity.cases import LABELS, LENGTHS
+from tests.parity.family import Case, Family
 
 CHOICES = 3
 # GPT's factor of the language model beside the choice (openai/finetune-transformer-lm train.py, lm_coef).
 LANGUAGE = 0.5
-ENDINGS = {
-    "classifier": "ForSequenceClassification",
-    "regressor": "ForSequenceClassification",
-    "multilabel": "ForSequenceClassification",
-    "tags": "ForTokenClassification",
-    "spans": "ForQuestionAnswering",
-    "choice": "ForMultipleChoice",
-}
 
 
-def _case(family: str, head: str) -> Case:
+def _case(family: Family, head: str) -> Case:
     spans = head == "spans"
     labels = ("start_positions", "end_positions") if spans else ("labels",)
-    return Case(
-        f"{family}{ENDINGS[head]}{'Simple' if spans and family == 'XLNet' else ''}",
-        labels,
-        {head: "start_logits end_logits" if spans else "logits"},
-    )
+    return Case(family, family.tuned[head], labels, {head: "start_logits end_logits" if spans else "logits"})
 
 
-FAMILIES = ("Bert", "Roberta", "Electra", "XLNet", "Albert", "DistilBert")
-TUNED = {f"{family}-{head}": _case(family, head) for family in FAMILIES for head in ENDINGS}
-TUNED["OpenAIGPT-double"] = Case("OpenAIGPTDoubleHeadsModel", ("labels", "mc_labels"), {"choice": "mc_logits", "next_token": "logits"})
+TUNED = {f"{family.name}-{head}": _case(family, head) for family in cases.FAMILIES.values() for head in family.tuned}
+TUNED["OpenAIGPT-double"] = dataclasses.replace(
+    cases.CASES["OpenAIGPTDoubleHeadsModel"],
+    labels=("labels", "mc_labels"),
+    logits={"choice": "mc_logits", "next_token": "logits"},
+)
 
 
 def head_of(case: Case) -> str:
@@ -45,7 +38,7 @@ def inputs(case: Case, seed: int, pair: bool) -> dict[str, np.ndarray]:
     """transformers' arguments: three rows of one text, or of two with types of their own; [rows, choices, length] for a choice. The labels
     are int64, but float32 scores and sets of labels."""
     random, head = np.random.default_rng(seed), head_of(case)
-    plain = Case(case.architecture, (), case.logits)
+    plain = dataclasses.replace(case, labels=())
     texts = [cases.inputs(plain, seed + i) for i in range(CHOICES if head == "choice" else 1)]
     out = {name: np.stack([one[name] for one in texts], axis=1) if head == "choice" else array for name, array in texts[0].items()}
     if not pair and "token_type_ids" in out:

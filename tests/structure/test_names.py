@@ -13,15 +13,15 @@ from jaxenc.cli.recipe import names as recipes
 
 PACKAGE = Path(__file__).parents[2] / "jaxenc"
 RECIPE = re.compile("|".join(recipes()))
-# Families of ours and of others, as words or as parts of names: Bert, published_bert, XlnetConfig.
-FAMILY = re.compile(r"(?i:distilbert|camembert|albert|roberta|bert|electra|xlnet|elmo|gpt)(?![a-z])")
+# Families, one a folder, and two that are BERTs here, as words or as parts of names: Bert, published_bert, XlnetConfig.
+FOLDERS = {path.parent.name for path in PACKAGE.glob("families/*/__init__.py")} - {"network_pair"}  # a pair of any two
+FAMILY = re.compile(rf"(?i:{'|'.join(sorted(FOLDERS | {'roberta', 'camembert'}, key=len, reverse=True))})(?![a-z])")
 # A repository or a file of one, a paper, a library whose classes are called after models.
 SOURCE = re.compile(r"[\w-]+/[\w-]+|et al\.|transformers|fairseq|AllenNLP")
 # What may name families, and why.
 EXCEPTIONS = {
     "families/": "they are the families",
     "data/tokenizers/": "files of vocabularies, and the classes that open them elsewhere, are called after the models that brought them",
-    "tasks/published.py": "a table of what papers and repositories say of fine-tuning, by the family that each is about",
 }
 
 

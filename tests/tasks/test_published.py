@@ -7,6 +7,7 @@ import pytest
 from jaxenc.cli import recipe as cli_recipe
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
+from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.tasks import glue, published
 from jaxenc.tasks import recipe as recipes
 from jaxenc.tasks.choice_sets import SETS
@@ -15,7 +16,7 @@ from tests.selection import thinned
 
 BERT, ELECTRA, XLNET = MODELS["bert"](), MODELS["electra"](), MODELS["xlnet"]()
 ROBERTA = dataclasses.replace(BERT, first_position=2)
-MODELS_OF = [*(model() for kind, model in MODELS.items() if kind != "elmo"), ROBERTA, dataclasses.replace(BERT, width=512, heads=8)]
+MODELS_OF = [*(model for cls in MODELS.values() if (model := cls()).fine_tuning), ROBERTA, dataclasses.replace(BERT, width=512, heads=8)]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,15 @@ def test_arguments_that_recipes_do_not_know(name, what):
 
 
 def test_candidates_hold_the_number_that_is_taken():
-    for recipe in published.FAMILIES.values():
-        assert all(recipe.every[path] in candidates for path, candidates in recipe.grid.items())
+    for known in (model.fine_tuning for model in MODELS_OF):
+        assert all(known.every[path] in candidates for path, candidates in known.grid.items())
+
+
+def test_which_families_have_numbers():
+    """A BERT has those of its size, and a pair of networks those of the one that is fine-tuned."""
+    assert {model.kind for model in MODELS_OF} >= {"bert", "electra", "xlnet", "albert", "gpt", "distilbert", "pair"}
+    assert len({model.fine_tuning.source for model in (BERT, ROBERTA, dataclasses.replace(BERT, width=512, heads=8))}) == 3
+    assert NetworkPairConfig(XLNET, ELECTRA).fine_tuning is ELECTRA.fine_tuning
 
 
 def test_what_has_no_numbers():

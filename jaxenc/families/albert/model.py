@@ -11,8 +11,10 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.albert.hyperparameters import ALBERT
 from jaxenc.families.albert.vocabulary import published_albert
 from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.states import States, states
 from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers import attention_maps
@@ -44,6 +46,7 @@ class AlbertConfig(EncoderConfig):
 
     kind: ClassVar[str] = "albert"
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "sentence_order", *TUNED)
+    fine_tuning: ClassVar[Hyperparameters] = ALBERT
 
     vocab_size: int = 30000
     width: int = 768

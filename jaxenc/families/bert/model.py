@@ -8,7 +8,9 @@ import numpy as np
 from jaxenc.config import at_least
 from jaxenc.data.frames import Frame
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.families.bert.hyperparameters import BERT, ROBERTA, SMALL_BERT
 from jaxenc.families.bert.vocabulary import published_bert, published_roberta
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.stacked import StackedConfig
 from jaxenc.layers.embeddings import EmbeddingsSpec
 
@@ -49,6 +51,11 @@ class BertConfig(StackedConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(0, "model", self, "first_position")
+
+    @property
+    def fine_tuning(self) -> Hyperparameters:
+        """As the contract says: RoBERTa's where `first_position` is set, and those of the 24 small BERTs below the width of BERT-base."""
+        return ROBERTA if self.first_position else BERT if self.width >= 768 else SMALL_BERT
 
     @property
     def published_vocabulary(self) -> Vocabulary:

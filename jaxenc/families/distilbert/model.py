@@ -5,6 +5,8 @@ from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.bert.vocabulary import published_bert
+from jaxenc.families.distilbert.hyperparameters import DISTILBERT
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.stacked import StackedConfig
 from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers.embeddings import EmbeddingsSpec
@@ -26,6 +28,7 @@ class DistilbertConfig(StackedConfig):
     types: ClassVar[int] = 0
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", *TUNED)
     pooler_activation: ClassVar[str] = "relu"  # DistilBertForSequenceClassification of transformers
+    fine_tuning: ClassVar[Hyperparameters] = DISTILBERT
 
     vocab_size: int = 30522
     width: int = 768

@@ -14,6 +14,8 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.electra.hyperparameters import ELECTRA
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.networks import Networks
 from jaxenc.families.states import States, states
 from jaxenc.layers import attention_maps
@@ -60,6 +62,7 @@ class ElectraConfig(EncoderConfig):
     head_names: ClassVar[tuple[str, ...]] = (*EncoderConfig.head_names, "first_token", "joint_spans")
     pools: ClassVar[str] = "first_token"
     answers: ClassVar[str] = "joint_spans"
+    fine_tuning: ClassVar[Hyperparameters] = ELECTRA
     of_generator: ClassVar[tuple[str, ...]] = (
         *(f"model.generator_{name}" for name in ("width", "layers", "heads", "feed_forward")),
         "model.sharing",

@@ -8,7 +8,9 @@ from typing import ClassVar
 from jaxenc.data.frames import Frame
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.families.gpt.hyperparameters import GPT
 from jaxenc.families.gpt.vocabulary import published_gpt
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.stacked import StackedConfig
 from jaxenc.heads import ON_TEXTS
 from jaxenc.layers.embeddings import EmbeddingsSpec
@@ -34,6 +36,7 @@ class GptConfig(StackedConfig):
     pools: ClassVar[str] = "last_token"
     answers: ClassVar[str] = ""
     beside: ClassVar[Mapping[str, float]] = MappingProxyType({"next_token": 0.5})  # lm_coef of openai/finetune-transformer-lm train.py
+    fine_tuning: ClassVar[Hyperparameters] = GPT
 
     vocab_size: int = 40478
     width: int = 768

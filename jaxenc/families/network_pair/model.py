@@ -13,6 +13,7 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.network_pair.nested import SHARED, Nested, check_shared
 from jaxenc.families.networks import Networks
 
@@ -107,6 +108,11 @@ class NetworkPairConfig(ModelConfig):
     def answers(self) -> str:
         """As the contract says, of the discriminator."""
         return self.discriminator.answers
+
+    @property
+    def fine_tuning(self) -> Hyperparameters | None:
+        """As the contract says, of the discriminator."""
+        return self.discriminator.fine_tuning
 
     @property
     def head_names(self) -> tuple[str, ...]:

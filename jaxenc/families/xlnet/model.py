@@ -16,8 +16,10 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.hyperparameters import Hyperparameters
 from jaxenc.families.states import States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
+from jaxenc.families.xlnet.hyperparameters import XLNET
 from jaxenc.families.xlnet.vocabulary import published_xlnet
 from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers import attention_maps
@@ -58,6 +60,7 @@ class XlnetConfig(EncoderConfig):
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED, "beam_spans")
     pools: ClassVar[str] = "summary"
     answers: ClassVar[str] = "beam_spans"
+    fine_tuning: ClassVar[Hyperparameters] = XLNET
 
     vocab_size: int = 32000
     width: int = 768

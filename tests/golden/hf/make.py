@@ -19,15 +19,16 @@ import numpy as np
 
 from jaxenc import tree
 from tests.parity import pair, peer, peer_xlnet, xlnet
-from tests.parity.cases import CASES, GOLDEN, Case, inputs
+from tests.parity.cases import CASES, GOLDEN, inputs
+from tests.parity.family import Case
 
 
-def arrays(case: Case, seed: int) -> dict[str, np.ndarray]:
+def arrays(case: Case) -> dict[str, np.ndarray]:
     """Everything of one architecture, by name."""
-    rows = inputs(case, seed)
+    rows = inputs(case, case.seed)
     out = {f"inputs/{name}": value for name, value in rows.items()}
     for activation in case.activations:
-        model = peer.build(case, activation, seed)
+        model = peer.build(case, activation, case.seed)
         out["config"] = np.array(model.config.to_json_string())
         out |= {f"weights/{name}": value for name, value in peer.weights(model).items()}
         model.double()
@@ -70,9 +71,11 @@ def streams() -> dict[str, np.ndarray]:
 
 def main(beginnings: tuple[str, ...]) -> None:
     """Writes every file, or those of the architectures whose names begin so, and says how large it is."""
-    for seed, case in enumerate(CASES.values()):
-        if not beginnings or case.architecture.startswith(beginnings):
-            write(GOLDEN / f"{case.architecture}.npz", arrays(case, seed))
+    chosen = [case for name, case in CASES.items() if name.startswith(beginnings or "")]
+    if not chosen:
+        sys.exit(f"no class of tests/parity/families begins with {' or '.join(beginnings)}; they are {', '.join(CASES)}")
+    for case in chosen:
+        write(GOLDEN / f"{case.architecture}.npz", arrays(case))
     if beginnings:
         return
     write(pair.FILE, joint())

@@ -1,0 +1,5 @@
+"""The head `next_token`."""
+
+from tests.heads.stated import Stated, likeliest
+
+STATED = Stated(49, "vocabulary", likeliest)

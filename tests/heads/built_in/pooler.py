@@ -1,0 +1,5 @@
+"""The head `pooler`."""
+
+from tests.heads.stated import Stated, itself
+
+STATED = Stated(34, "pools", itself)
