@@ -14,9 +14,9 @@ import sentencepiece
 from tokenizers import AddedToken
 
 from jaxenc.data.frames import FIRST, SECOND
-from jaxenc.data.tokenizers.sentencepiece.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.sentencepiece.rules import Before
+from jaxenc.data.tokenizers.sentencepiece.specials import Specials
 from jaxenc.data.tokenizers.templates import Pieces, fill
 from jaxenc.data.tokenizers.word_cache import Encoded
 
@@ -104,18 +104,18 @@ class Literal:
         return out.removeprefix(" ") if self._prefix else out.removesuffix(" ") if self._suffix else out
 
 
-class Framed:
+class Prompt:
     """Recognises special pieces and frames a text by them."""
 
-    def __init__(self, literal: Literal, framing: Framing, specials: Sequence[str]):
-        """specials: all pieces that a prompt may hold and a corpus does not; blanks before the mask belong to it."""
-        longest_first = sorted(specials, key=lambda piece: (-len(piece), piece))
-        alternatives = [r"\s*" * (piece == framing.mask) + re.escape(piece) for piece in longest_first]
+    def __init__(self, literal: Literal, specials: Specials, apart: Sequence[str]):
+        """apart: all pieces that a prompt may hold and a corpus does not; blanks before the mask belong to it."""
+        longest_first = sorted(apart, key=lambda piece: (-len(piece), piece))
+        alternatives = [r"\s*" * (piece == specials.mask) + re.escape(piece) for piece in longest_first]
         self.normalizer, self.pre_tokenizer = literal.normalizer, literal.pre_tokenizer
         self._literal, self._special = literal, re.compile(f"({'|'.join(alternatives)})")
-        self._apart = {literal.ids[piece] for piece in specials}
-        ids = {"cls": literal.ids[framing.cls], "sep": literal.ids[framing.sep], "A": FIRST, "B": SECOND}
-        self._templates = [[(ids[name], kind) for name, kind in framing.frame.parts(texts)] for texts in (1, 2)]
+        self._apart = {literal.ids[piece] for piece in apart}
+        ids = {"cls": literal.ids[specials.cls], "sep": literal.ids[specials.sep], "A": FIRST, "B": SECOND}
+        self._templates = [[(ids[name], kind) for name, kind in specials.frame.parts(texts)] for texts in (1, 2)]
 
     def encode(self, text: str, add_special_tokens: bool = True) -> Pieces:
         """The ids of a prompt, framed, and their types; no offsets and no words."""
