@@ -80,6 +80,17 @@ class Literal:
         words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
         return Encoded(tokens, lengths, words)
 
+    def written_places(self, text: str) -> tuple[str, list[tuple[int, int]]]:
+        """See `Tokenizer.written_places`."""
+        read = self._before.write(text)
+        written, starts = self._model.normalize(read, with_offsets=True)
+        ends = list[int]()
+        for start, after in reversed([*itertools.pairwise(starts)]):  # characters written for the same ones start at the same place
+            ends.append(after if after > start or not ends else ends[-1])
+        place, kept = self._before.places(text, read), self._kept(written)
+        places = [place(start, end) for start, end in zip(starts[:-1], reversed(ends), strict=True)]
+        return written[kept].replace(MARK, " "), places[kept]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids that are not control pieces, as the library gives it."""
         return self._model.decode(list(ids))
@@ -100,8 +111,12 @@ class Literal:
         return out
 
     def _written(self, text: str) -> str:
-        out = self._model.normalize(self._before.write(text)).replace(MARK, " ")
-        return out.removeprefix(" ") if self._prefix else out.removesuffix(" ") if self._suffix else out
+        out = self._model.normalize(self._before.write(text))
+        return out[self._kept(out)].replace(MARK, " ")
+
+    def _kept(self, written: str) -> slice:
+        """Where a normalised text is without the blank that the model puts before it, or after it."""
+        return slice(int(self._prefix and written.startswith(EDGES)), len(written) - (self._suffix and written.endswith(EDGES)))
 
 
 class Prompt:

@@ -164,7 +164,7 @@ def _build(source: Source) -> Tokenizer:
     numbers = tuple(sorted(ids[piece] for piece in reserved))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, numbers, mark, ids.get("<eod>", -1))
     prompt = Prompt(literal, named, sorted(apart))
-    kind = Kind(spelled=unigram.spelled, flat=literal.encode_flat, only_here=_only_here(source))
+    kind = Kind(spelled=unigram.spelled, flat=literal.encode_flat, places=literal.written_places, only_here=_only_here(source))
     return Tokenizer(literal, prompt, vocabulary, _files(source), lambda more: _extended(source, literal, more), kind)
 
 
