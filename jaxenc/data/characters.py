@@ -27,6 +27,13 @@ def of_words(words: Sequence[str]) -> np.ndarray:
     return out
 
 
+def of_vocabulary(words: Sequence[str], first: int, last: int) -> np.ndarray:
+    """`of_words` of the words of a vocabulary by id; the ids `first` and `last` have the rows of <S> and </S>."""
+    out = of_words(words)
+    out[first], out[last] = begin(), end()
+    return out
+
+
 def begin() -> np.ndarray:
     """uint16 [WIDTH]: the row of <S>: BOW, BOS, EOW, PAD to the end."""
     return _marker(BOS)

@@ -111,7 +111,7 @@ def test_every_text_comes_back_and_holds_no_special(tool):
 def test_a_prompt_is_framed_and_its_mask_takes_the_blank_before_it(tool):
     prompt = tool.encode_prompt("I go to <mask> today")
     assert prompt == [0, *tool.encode(["I go to"])[0], 299, *tool.encode([" today"])[0], 2]
-    assert tool._framed.encode("a", "b").ids == [0, *tool.encode(["a"])[0], 2, 2, *tool.encode(["b"])[0], 2]
+    assert tool._prompt.encode("a", "b").ids == [0, *tool.encode(["a"])[0], 2, 2, *tool.encode(["b"])[0], 2]
 
 
 def test_training_is_the_same_in_any_process(corpus, tmp_path):

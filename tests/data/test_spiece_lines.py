@@ -1,5 +1,6 @@
 """`.model` files give the ids of the sentencepiece library, for every type of model and every rule of normalization (R12)."""
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,21 @@ def test_offsets_are_those_of_the_library_without_blanks(name: str, tmp_path: Pa
         for (start, end), (first, last) in zip(places, found["offsets"], strict=True):
             if text[first:last].strip():
                 assert text[start:end] == text[first:last].strip() and first <= start <= end <= last
+
+
+@pytest.mark.parametrize("name", models.SETTINGS)
+def test_characters_are_written_for_those_at_their_places(name: str, tmp_path: Path) -> None:
+    """A blank for white space, a character that stays for itself, and with nfkc one that is in the form NFKC of its place."""
+    tool = load(models.folder(tmp_path, models.trained(**models.SETTINGS[name])))
+    for text in ["", "  ", *models.lines(100, seed=3)]:
+        written, places = tool.written_places(text)
+        assert written == tool.written(text) and len(places) == len(written)
+        assert places == sorted(places) and all(0 <= start <= end <= len(text) for start, end in places)
+        if written == text:
+            assert places == [(at, at + 1) for at in range(len(text))]
+        if name == "nfkc":
+            held = [unicodedata.normalize("NFKC", text[start:end]) for start, end in places]
+            assert all(one in there or (one == " " and not there.strip("\0 ▁")) for one, there in zip(written, held, strict=True)), text
 
 
 def test_offsets_are_places_in_the_text_before_a_familys_rule(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt(tool: Token
         prompt == [2, *tool.encode(["again"])[0], 0, *tool.encode(["and"])[0], 4]
         and tool.decode(prompt) == "_start_ again <unk> and _classify_"
     )
-    assert tool._framed.encode("again", "and").ids == [2, *tool.encode(["again"])[0], 3, *tool.encode(["and"])[0], 4]
+    assert tool._prompt.encode("again", "and").ids == [2, *tool.encode(["again"])[0], 3, *tool.encode(["and"])[0], 4]
 
 
 def test_decoding_puts_one_blank_between_words(tool: Tokenizer) -> None:
@@ -161,7 +161,7 @@ def test_the_two_kinds_of_vocab_json_are_told_apart_by_their_pieces(published: P
     made.save(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     assert load(tmp_path).vocabulary == made.vocabulary
-    assert load(published).encode(["dog"]) == [[load(published)._framed.token_to_id("dog</w>")]]
+    assert load(published).encode(["dog"]) == [[load(published)._prompt.token_to_id("dog</w>")]]
 
 
 def test_a_published_vocabulary_frames_nothing(published: Path, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tool: Tok
     (tmp_path / "tokenizer.json").unlink()
     assert load(tmp_path).vocabulary == more.vocabulary and load(tmp_path).encode([text]) == [found]
     assert more.extended(["leibniz"]).encode(["newton leibniz ☃"]) == [[size, size + 3, size + 1]]
-    assert [tool._spelled(piece) for piece in ("dog", "_start_")] == ["dog</w>", "_start_"]
+    assert [tool._kind.spelled(piece) for piece in ("dog", "_start_")] == ["dog</w>", "_start_"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
@@ -17,6 +17,7 @@ from jaxenc.inference import neighbours, words
 from jaxenc.inference.model import Model
 from jaxenc.inference.spans import Spans, find, of_pieces
 from jaxenc.objectives.mlm import MlmConfig
+from tests.data import spiece_models as models
 from tests.data.scripts import SENTENCES
 from tests.inference.test_words import BERT, of
 
@@ -70,6 +71,13 @@ def test_a_word_is_found_as_the_vocabulary_reads_it(model: Model) -> None:
         ("\u1112\u1161 \u1161", "\u1161", ["\u1161"]),  # not in the syllable 하, whose jamo are composed
     ):
         assert [text[start:end] for start, end in find(tool, text, word)] == found, (text, word)
+
+
+def test_a_word_is_found_as_a_model_of_sentencepiece_reads_it(tmp_path: Path) -> None:
+    tool = load(models.folder(tmp_path, models.trained(ALL * 3, vocab_size=150)))
+    for text, word in ((CHINESE[2], "北京"), (THAI[0], "แมว"), (BURMESE[1], "မြန်မာစာ"), ("ﬁve  ½ Ａ", "1⁄2 A"), ("x y", "zz")):
+        found = list(find(tool, text, word))
+        assert found == slow(tool, text, word) and bool(found) == (word != "zz"), (text, word)
 
 
 def test_it_is_what_all_spans_say(model: Model) -> None:

@@ -22,10 +22,12 @@ from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe_rules import MARKS, PUBLISHED, BytesRules
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.lines import cut
 from jaxenc.data.tokenizers.merges import Merges
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
@@ -123,35 +125,28 @@ def _library(ids: Mapping[str, int], merges: Merges, rules: BytesRules) -> libra
 def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules) -> Tokenizer:
     """ids: of every piece. added: those that are found whole in a text before it is cut into words; special ones in prompts only."""
     added = adding.by_id(added)
-    literal, framed = _library(ids, merges, rules), _library(ids, merges, rules)
-    for tool in (literal, framed):
+    literal, prompt = _library(ids, merges, rules), _library(ids, merges, rules)
+    for tool in (literal, prompt):
         adding.register(tool, added)
     literal.encode_special_tokens = True
     cls, pad, sep, unk, mask = (ids[piece] for piece in SPECIALS)
-    framed.post_processor = processors.RobertaProcessing(("</s>", sep), ("<s>", cls), add_prefix_space=False)
+    prompt.post_processor = processors.RobertaProcessing(("</s>", sep), ("<s>", cls), add_prefix_space=False)
     pieces = sorted(ids, key=ids.__getitem__)
     special = {entry["content"] for entry in added if entry["special"]}
     reserved = tuple(index for index, piece in enumerate(pieces) if piece in special or MADE_UP.fullmatch(piece))
     facts = {"type": "bpe", "pieces": pieces, "merges": merges, "added": added, **rules.facts}
     vocabulary = Vocabulary(len(ids), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
     files = {
-        "tokenizer.json": framed.to_str(pretty=True),
+        "tokenizer.json": prompt.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(merges),
         SETTINGS: json.dumps(_config(added, rules), indent=2) + "\n",
     }
     by_itself = separate.by_edges(rules.normalizer.normalize_str if rules.normalizer else str)
     whole = {entry["content"] for entry in added}
-    return Tokenizer(
-        literal,
-        framed,
-        vocabulary,
-        files,
-        lambda more: _extended(ids, merges, added, rules, more),
-        _spelled,
-        readable=lambda piece: piece if piece in whole else byte_letters.readable(piece),
-        separate=by_itself,
-    )
+    readable = lambda piece: piece if piece in whole else byte_letters.readable(piece)
+    kind = Kind(spelled=_spelled, readable=readable, separate=by_itself)
+    return Tokenizer(literal, prompt, vocabulary, files, lambda more: _extended(ids, merges, added, rules, more), kind)
 
 
 def _letters(piece: str) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with a vocabulary of any kind: each is one line."""
+"""What is wrong with a vocabulary of any kind, or with a text: each is one line."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,14 @@ from jaxenc.errors import UserError
 
 AGAIN = "make the tokenizer again, or copy it again"
 LARGEST = 1 << 22  # pieces; to train, the library reserves memory for all of them and aborts the process when there is not enough
+
+
+def characters(text: str) -> None:
+    """Raises UserError for half of a surrogate pair: Python puts it where the bytes of an argument are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{text!a} holds {text[error.start]!a}, which is not a character", fix="give text in UTF-8") from error
 
 
 def size(vocab_size: int, smallest: int, always: str) -> None:

@@ -20,9 +20,10 @@ from jaxenc.data.tokenizers import (
     wordpiece_rules,
 )
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS, SPECIALS_MAP
 from jaxenc.data.tokenizers.published import auto, build, classes, sections, settings
 from jaxenc.data.tokenizers.sentencepiece import model_file, model_folder, unigram
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
@@ -44,7 +45,7 @@ def load(directory: str | Path) -> Tokenizer:
     folder = Path(directory)
     if (mark := frame_files.read(folder / SETTINGS)) is None:
         return _load(folder, None)
-    path, tool = folder / frame_files.JSON, _load(folder, mark)
+    path, tool = folder / JSON, _load(folder, mark)
     if not tool.vocabulary.frames:
         raise UserError(f"its entry {frame_files.FRAME} frames texts, and no pieces are named for CLS and SEP", folder / SETTINGS, AGAIN)
     tool = tool.in_frame(mark.frame)
@@ -55,7 +56,7 @@ def load(directory: str | Path) -> Tokenizer:
 
 def _load(folder: Path, mark: frame_files.Mark | None) -> Tokenizer:
     """mark: of a folder whose tokenizer.json has another frame than the vocabulary came with, which is read in its place."""
-    if (path := folder / "tokenizer.json").is_file() and not model_folder.is_source(folder):
+    if (path := folder / JSON).is_file() and not model_folder.is_source(folder):
         return _opened(path, {"post_processor": mark.own} if mark else {})
     if (path := folder / "vocab.txt").is_file():
         return word_list.from_vocab(path) if word_list.is_list(path) else _of_lines(path)

@@ -14,9 +14,9 @@ from typing import Any
 
 from jaxenc.data.frames import Frame
 from jaxenc.data.tokenizers.checks import AGAIN, damaged
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.files import read_json
 
-JSON, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 SECTION = "post_processor"  # of JSON
 CLASS, FOLLOWS = "tokenizer_class", "PreTrainedTokenizerFast"  # in SETTINGS, as the next two; the class that follows JSON to the letter
 FRAME = "frame"
@@ -36,14 +36,6 @@ def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], se
         config |= {CLASS: FOLLOWS, "padding_side": "left" if frame.pads_left else "right", "model_input_names": inputs}
     config[FRAME] = mark
     return out | {SETTINGS: json.dumps(config, indent=2, ensure_ascii=False) + "\n"}
-
-
-def untyped(settings: str | bytes) -> dict[str, list[str]]:
-    """What keeps transformers from giving a model token types, {} where a tokenizer_config.json with this content does not ask for them.
-    GPT-1 would add the embedding of a token for each type (OpenAIGPTModel)."""
-    config = json.loads(settings)
-    asks = "token_type_ids" in config.get("model_input_names", ["token_type_ids"] * (config.get(CLASS) == "BertTokenizer"))
-    return {"model_input_names": ["input_ids", "attention_mask"]} if asks else {}
 
 
 def checksum(content: str | bytes) -> str:

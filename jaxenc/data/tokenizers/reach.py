@@ -5,7 +5,8 @@ import sys
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
 
 MANY = 0.01  # share of the pieces; bert-base-uncased has 0.00003

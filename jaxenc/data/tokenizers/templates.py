@@ -1,13 +1,10 @@
 """Templates of rows: the special pieces around one text and two."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from tokenizers import AddedToken
-
-from jaxenc.data.frames import FIRST, SECOND, Frame
+from jaxenc.data.frames import FIRST, SECOND
 from jaxenc.data.tokenizers.engine import Encoding, Engine
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
 Template = Sequence[tuple[int, int]]  # (id, type) of each part of a row in order; FIRST and SECOND are the ids of the texts
@@ -38,10 +35,11 @@ def fill(template: Template, texts: Sequence[Encoding]) -> Pieces:
     return out
 
 
-def of(literal: Engine, framed: Engine, texts: int) -> tuple[tuple[int, int], ...]:
-    """The template by which `framed` frames one text or two. literal: an engine over the same vocabulary that adds nothing."""
+def of(literal: Engine, prompt: Engine, texts: int) -> tuple[tuple[int, int], ...]:
+    """The template by which `prompt` frames one text or two, () where it puts nothing around them. literal: an engine over the same
+    vocabulary that adds nothing."""
     samples = [literal.encode(text, add_special_tokens=False) for text in ("a", "b")[:texts]]
-    found = framed.post_process(*samples)
+    found = prompt.post_process(*samples)
     out, text, left = [], 0, 0
     for index, kind, special in zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True):
         if special:
@@ -51,7 +49,7 @@ def of(literal: Engine, framed: Engine, texts: int) -> tuple[tuple[int, int], ..
             out.append((text, kind))
         else:
             left -= 1
-    return tuple(out)
+    return tuple(out) if len(out) > texts else ()
 
 
 def by_pieces(engine: Engine, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
@@ -65,42 +63,3 @@ def by_pieces(engine: Engine, texts: int, pieces: Sequence[str]) -> tuple[tuple[
         raise UserError(f"the vocabulary lacks {', '.join(lacks)}", fix=f"add them with `{add}` and start from LARGER")
     begin, between, end = ids
     return ((begin, 0), (FIRST, 0), *[(between, 0), (SECOND, 0)] * (texts - 1), (end, 0))
-
-
-class Reframed:
-    """An engine that frames texts by `frame`, and does all else as another."""
-
-    def __init__(self, engine: Engine, frame: Frame, vocabulary: Vocabulary):
-        self._engine, self._templates = engine, [frame.template(texts, vocabulary) for texts in (1, 2)]
-        self.normalizer, self.pre_tokenizer = engine.normalizer, engine.pre_tokenizer
-
-    def encode(self, sequence: str, add_special_tokens: bool = True) -> Encoding:
-        """See `Engine.encode`."""
-        bare = self._engine.encode(sequence, add_special_tokens=False)
-        return self.post_process(bare) if add_special_tokens else bare
-
-    def encode_batch(self, input: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
-        """`encode` of each text."""
-        return [self.encode(sequence, add_special_tokens) for sequence in input]
-
-    encode_batch_fast = encode_batch
-
-    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
-        """See `Engine.post_process`."""
-        return fill(self._templates[pair is not None], [encoding] if pair is None else [encoding, pair])
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """See `Engine.decode`."""
-        return self._engine.decode(ids, skip_special_tokens=skip_special_tokens)
-
-    def get_added_tokens_decoder(self) -> Mapping[int, AddedToken]:
-        """See `Engine.get_added_tokens_decoder`."""
-        return self._engine.get_added_tokens_decoder()
-
-    def id_to_token(self, index: int) -> str | None:
-        """See `Engine.id_to_token`."""
-        return self._engine.id_to_token(index)
-
-    def token_to_id(self, piece: str) -> int | None:
-        """See `Engine.token_to_id`."""
-        return self._engine.token_to_id(piece)

@@ -31,9 +31,11 @@ from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe import BYTES
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.merges import Merges
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.word_bpe_rules import Rules
 from jaxenc.data.tokenizers.wordpiece_rules import WordPieceRules
 from jaxenc.data.vocabulary import Vocabulary
@@ -117,9 +119,9 @@ def from_json(path: str | Path, data: Mapping[str, Any]) -> Tokenizer:
     are read in which vocabularies of this kind differ. Raises UserError for other kinds, and for a vocabulary that is not sound.
     """
     with checks.damaged(path):
-        model, framing = data["model"], data.get("post_processor") or {}
+        model, frame = data["model"], data.get("post_processor") or {}
         rules = word_bpe_rules.of_json(path, data.get("normalizer") or {}, data.get("pre_tokenizer") or {})
-        added, framed = adding.of_list(data.get("added_tokens") or []), START in framing.get("special_tokens", {})
+        added, framed = adding.of_list(data.get("added_tokens") or []), START in frame.get("special_tokens", {})
         return _checked(path, Facts(dict(model["vocab"]), [merging.pair(merge) for merge in model["merges"]], added, rules, framed))
 
 
@@ -136,10 +138,10 @@ def _build(facts: Facts) -> Tokenizer:
     ids, named = facts.ids, {entry["content"] for entry in facts.added}
     specials = [adding.entry(piece, ids[piece], "special") for piece in SPECIALS if piece in ids and piece not in named]
     facts = dataclasses.replace(facts, added=adding.by_id([*facts.added, *specials]))
-    literal, framed = _library(facts), _library(facts)
+    literal, prompt = _library(facts), _library(facts)
     literal.encode_special_tokens = True
     if facts.framed:
-        framed.post_processor = processors.TemplateProcessing(SINGLE, PAIR, [(piece, ids[piece]) for piece in FRAME])
+        prompt.post_processor = processors.TemplateProcessing(SINGLE, PAIR, [(piece, ids[piece]) for piece in FRAME])
     pieces, model = sorted(ids, key=ids.__getitem__), facts.model
     mark = fingerprint(
         {"type": "word_bpe", "pieces": pieces, "merges": facts.merges, "added": facts.added, "framed": facts.framed, **facts.rules.facts}
@@ -148,12 +150,13 @@ def _build(facts: Facts) -> Tokenizer:
     pad, cls, sep = ids.get(PAD, ids[UNK]), ids.get(START, -1), ids.get(DELIMITER, -1)
     vocabulary = Vocabulary(len(ids), pad, ids[UNK], cls, sep, -1, reserved, mark)
     files = {
-        "tokenizer.json": framed.to_str(pretty=True),
+        "tokenizer.json": prompt.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in model}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled, separate=separate.always)
+    kind = Kind(spelled=_spelled, separate=separate.always)
+    return Tokenizer(literal, prompt, vocabulary, files, lambda more: _extended(facts, more), kind)
 
 
 def _library(facts: Facts) -> library.Tokenizer:

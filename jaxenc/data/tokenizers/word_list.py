@@ -12,8 +12,10 @@ from tokenizers import models, pre_tokenizers, processors, trainers
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import of_words
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, read_lines
@@ -122,9 +124,9 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
     size = min(size, len(words))
     # No word holds a blank, so one that starts with it is never found in a text.
     literal = _library([" " * (word in SPECIALS) + word for word in words], reading)
-    framed = _library(words, reading)
-    framed.add_special_tokens([library.AddedToken(word, special=True, normalized=False) for word in SPECIALS])
-    framed.post_processor = processors.TemplateProcessing(
+    prompt = _library(words, reading)
+    prompt.add_special_tokens([library.AddedToken(word, special=True, normalized=False) for word in SPECIALS])
+    prompt.post_processor = processors.TemplateProcessing(
         single="<S> $A </S>", pair="<S> $A </S> <S> $B:1 </S>:1", special_tokens=[("<S>", 0), ("</S>", 1)]
     )
     facts = {"type": "words", "words": list(words), "size": size, **reading.facts}
@@ -133,8 +135,9 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
     config = {"tokenizer_class": "PreTrainedTokenizerFast", SIZE: size, "clean_up_tokenization_spaces": False}
     config |= reading.normalization.settings if reading.recorded else {}
     config |= {f"{name}_token": word for name, word in names.items()}
-    files = {"tokenizer.json": framed.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
-    return Tokenizer(literal, framed, vocabulary, files, _extended, words=words, by_line=reading.pretokenized, separate=separate.always)
+    files = {"tokenizer.json": prompt.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
+    kind = Kind(words=words, by_line=reading.pretokenized, separate=separate.always)
+    return Tokenizer(literal, prompt, vocabulary, files, _extended, kind)
 
 
 def _library(words: Sequence[str], reading: Reading) -> library.Tokenizer:

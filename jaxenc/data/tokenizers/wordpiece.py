@@ -16,8 +16,10 @@ from tokenizers import decoders, models, processors
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import checks, separate, vocab_txt, wordpiece_rules, wordpiece_train
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -104,9 +106,9 @@ def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tok
         out.decoder = decoders.WordPiece(prefix="##", cleanup=True)
         return out
 
-    literal, framed = model(), model()
-    framed.add_special_tokens([library.AddedToken(piece, special=True, normalized=False) for piece in SPECIALS])
-    framed.post_processor = processors.TemplateProcessing(
+    literal, prompt = model(), model()
+    prompt.add_special_tokens([library.AddedToken(piece, special=True, normalized=False) for piece in SPECIALS])
+    prompt.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(s, ids[s]) for s in ("[CLS]", "[SEP]")]
     )
     facts = {"type": "wordpiece", "pieces": list(pieces), **rules.facts}
@@ -119,9 +121,11 @@ def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tok
     config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS} | ({REPEATED: LAST} if twins else {})
     files = {"vocab.txt": "".join(piece + "\n" for piece in pieces), SETTINGS: json.dumps(config, indent=2) + "\n"}
     if not twins:  # a tokenizer.json has each piece once
-        files["tokenizer.json"] = framed.to_str(pretty=True)
+        files["tokenizer.json"] = prompt.to_str(pretty=True)
     extend = lambda more: _extended(pieces, rules, more)
-    return Tokenizer(literal, framed, vocabulary, files, extend, separate=separate.always, twins=twins)
+    # Fine-tuning that began with twins looks for answers as if words were not cut alone: its rows stay what they were.
+    kind = Kind(separate=separate.always, twins=twins, cuts_words_alone=not twins)
+    return Tokenizer(literal, prompt, vocabulary, files, extend, kind)
 
 
 def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, more: Sequence[str]) -> Tokenizer:

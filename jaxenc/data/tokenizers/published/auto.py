@@ -22,8 +22,8 @@ from jaxenc.data.tokenizers.published import classes, settings
 from jaxenc.data.tokenizers.published.sections import differences
 from jaxenc.data.tokenizers.published.settings import Piece, Settings
 from jaxenc.data.tokenizers.sentencepiece import charsmap
-from jaxenc.data.tokenizers.sentencepiece.framings import ENDS
 from jaxenc.data.tokenizers.sentencepiece.model_file import LARGEST_SCORE, LONGEST
+from jaxenc.data.tokenizers.sentencepiece.specials import ENDS
 from jaxenc.errors import UserError
 
 SECTIONS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")

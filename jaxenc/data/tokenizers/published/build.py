@@ -5,6 +5,7 @@ there special pieces have names that no text holds, so that no rule of the file 
 makes itself are opened by their own modules; docs/tokenizers.md says what each field does.
 """
 
+import dataclasses
 import itertools
 import json
 import re
@@ -19,11 +20,13 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import byte_letters, checks, separate
 from jaxenc.data.tokenizers.bpe import BYTES
+from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.published.auto import Opened, library_errors
 from jaxenc.data.tokenizers.published.sections import rules
 from jaxenc.data.tokenizers.sentencepiece import unigram_words
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
@@ -70,15 +73,12 @@ def tokenizer(path: Path, found: Opened) -> Tokenizer:
     }
     whole = {entry["content"] for entry in data["added_tokens"]}
     by_bytes = '"ByteLevel"' in json.dumps(data["pre_tokenizer"])
-    return Tokenizer(
-        literal,
-        found.tool,
-        vocabulary,
-        files,
-        lambda more: _extended(path, found, more, by_bytes),
+    kind = dataclasses.replace(
+        _cached(data, literal),
         readable=(lambda piece: piece if piece in whole else byte_letters.readable(piece)) if by_bytes else str,
-        **_cached(data, literal),
+        cuts_words_alone=data["model"]["type"] == "WordPiece",
     )
+    return Tokenizer(literal, found.tool, vocabulary, files, lambda more: _extended(path, found, more, by_bytes), kind)
 
 
 def _roles(path: Path, data: Mapping[str, Any], named: Mapping[str, str], ids: Mapping[str, int]) -> dict[str, int]:
@@ -161,23 +161,23 @@ def _pair(merge: str | Sequence[str]) -> Sequence[str]:
     return merge.split(" ", 1) if isinstance(merge, str) else merge
 
 
-def _cached(data: Mapping[str, Any], literal: library.Tokenizer) -> dict[str, Any]:
-    """How words may be cached, as arguments of `Tokenizer`: not at all where nothing is known about a rule of the file."""
+def _cached(data: Mapping[str, Any], literal: library.Tokenizer) -> Kind:
+    """A kind whose words may be cached: not at all where nothing is known about a rule of the file."""
     normalizer = _steps(data.get("normalizer"), "normalizers")
     splitters = _steps(data.get("pre_tokenizer"), "pretokenizers")
     steps, kinds = {step["type"] for step in normalizer if not _within_words(step)}, [step["type"] for step in splitters]
     written = literal.normalizer.normalize_str if literal.normalizer else str
     if not kinds or not steps <= CHARACTERWISE | {"Precompiled"}:
-        return {}
+        return Kind()
     if kinds == ["ByteLevel"] and splitters[0].get("use_regex", True) and not splitters[0].get("add_prefix_space"):
-        return {"separate": separate.by_edges(written)} if steps <= CHARACTERWISE else {}
+        return Kind(separate=separate.by_edges(written)) if steps <= CHARACTERWISE else Kind()
     if kinds[0] not in AT_BLANKS or not set(kinds) <= WITHIN_WORDS:
-        return {}
-    out = {"separate": separate.by_clusters if "Precompiled" in steps else separate.always}
+        return Kind()
+    out = Kind(separate=separate.by_clusters if "Precompiled" in steps else separate.always)
     model, marked = data["model"], {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
     plain = kinds == ["WhitespaceSplit", "Metaspace"] and splitters[1] == marked and not model.get("byte_fallback")
     if model["type"] == "Unigram" and plain and all(entry["special"] for entry in data["added_tokens"]):
-        out["by_word"] = unigram_words.encoder(literal, model["vocab"], written)
+        return dataclasses.replace(out, by_word=unigram_words.encoder(literal, model["vocab"], written))
     return out
 
 

@@ -14,8 +14,8 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import SETTINGS
 from jaxenc.data.tokenizers.published.settings import Settings
-from jaxenc.data.tokenizers.tokenizer import SETTINGS
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 

@@ -14,7 +14,7 @@ import tokenizers as library
 
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
+from jaxenc.data.tokenizers.file_names import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 

@@ -14,9 +14,9 @@ import sentencepiece
 from tokenizers import AddedToken
 
 from jaxenc.data.frames import FIRST, SECOND
-from jaxenc.data.tokenizers.sentencepiece.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.sentencepiece.rules import Before
+from jaxenc.data.tokenizers.sentencepiece.specials import Specials
 from jaxenc.data.tokenizers.templates import Pieces, fill
 from jaxenc.data.tokenizers.word_cache import Encoded
 
@@ -80,6 +80,17 @@ class Literal:
         words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
         return Encoded(tokens, lengths, words)
 
+    def written_places(self, text: str) -> tuple[str, list[tuple[int, int]]]:
+        """See `Tokenizer.written_places`."""
+        read = self._before.write(text)
+        written, starts = self._model.normalize(read, with_offsets=True)
+        ends = list[int]()
+        for start, after in reversed([*itertools.pairwise(starts)]):  # characters written for the same ones start at the same place
+            ends.append(after if after > start or not ends else ends[-1])
+        place, kept = self._before.places(text, read), self._kept(written)
+        places = [place(start, end) for start, end in zip(starts[:-1], reversed(ends), strict=True)]
+        return written[kept].replace(MARK, " "), places[kept]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids that are not control pieces, as the library gives it."""
         return self._model.decode(list(ids))
@@ -100,22 +111,26 @@ class Literal:
         return out
 
     def _written(self, text: str) -> str:
-        out = self._model.normalize(self._before.write(text)).replace(MARK, " ")
-        return out.removeprefix(" ") if self._prefix else out.removesuffix(" ") if self._suffix else out
+        out = self._model.normalize(self._before.write(text))
+        return out[self._kept(out)].replace(MARK, " ")
+
+    def _kept(self, written: str) -> slice:
+        """Where a normalised text is without the blank that the model puts before it, or after it."""
+        return slice(int(self._prefix and written.startswith(EDGES)), len(written) - (self._suffix and written.endswith(EDGES)))
 
 
-class Framed:
+class Prompt:
     """Recognises special pieces and frames a text by them."""
 
-    def __init__(self, literal: Literal, framing: Framing, specials: Sequence[str]):
-        """specials: all pieces that a prompt may hold and a corpus does not; blanks before the mask belong to it."""
-        longest_first = sorted(specials, key=lambda piece: (-len(piece), piece))
-        alternatives = [r"\s*" * (piece == framing.mask) + re.escape(piece) for piece in longest_first]
+    def __init__(self, literal: Literal, specials: Specials, apart: Sequence[str]):
+        """apart: all pieces that a prompt may hold and a corpus does not; blanks before the mask belong to it."""
+        longest_first = sorted(apart, key=lambda piece: (-len(piece), piece))
+        alternatives = [r"\s*" * (piece == specials.mask) + re.escape(piece) for piece in longest_first]
         self.normalizer, self.pre_tokenizer = literal.normalizer, literal.pre_tokenizer
         self._literal, self._special = literal, re.compile(f"({'|'.join(alternatives)})")
-        self._apart = {literal.ids[piece] for piece in specials}
-        ids = {"cls": literal.ids[framing.cls], "sep": literal.ids[framing.sep], "A": FIRST, "B": SECOND}
-        self._templates = [[(ids[name], kind) for name, kind in framing.frame.parts(texts)] for texts in (1, 2)]
+        self._apart = {literal.ids[piece] for piece in apart}
+        ids = {"cls": literal.ids[specials.cls], "sep": literal.ids[specials.sep], "A": FIRST, "B": SECOND}
+        self._templates = [[(ids[name], kind) for name, kind in specials.frame.parts(texts)] for texts in (1, 2)]
 
     def encode(self, text: str, add_special_tokens: bool = True) -> Pieces:
         """The ids of a prompt, framed, and their types; no offsets and no words."""

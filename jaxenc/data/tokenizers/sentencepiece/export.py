@@ -1,9 +1,9 @@
 """Which SentencePiece models a tokenizer.json can express, so that transformers gives the same ids."""
 
 from jaxenc.data.tokenizers.sentencepiece import model_file
-from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import MARK, Model
 from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules
+from jaxenc.data.tokenizers.sentencepiece.specials import ENDS, Specials
 
 SWITCHES = {
     model_file.DUMMY_PREFIX: "add_dummy_prefix",
@@ -15,7 +15,7 @@ EXACT = b"nmt_nfkc"
 TABLES = (b"", EXACT, b"nfkc", b"identity")
 
 
-def beyond(model: Model, rules: SentencePieceRules, framing: Framing) -> str:
+def beyond(model: Model, rules: SentencePieceRules, specials: Specials) -> str:
     """The first field of the model that a tokenizer.json cannot express, such as `normalizer_spec.escape_whitespaces`; '' for none.
 
     Equal means: up to cuts whose scores differ by less than float32 can tell, which sentencepiece adds up along a text and transformers
@@ -34,9 +34,9 @@ def beyond(model: Model, rules: SentencePieceRules, framing: Framing) -> str:
         return "normalizer_spec.precompiled_charsmap"
     if model.denormalizer.get(model_file.CHARSMAP):
         return "denormalizer_spec"
-    if not framing.name:
+    if not specials.name:
         return "the choice of special pieces in tokenizer_config.json"
-    return _of_pieces(model, rules, {*framing.specials, *ENDS})
+    return _of_pieces(model, rules, {*specials.pieces, *ENDS})
 
 
 def nearly(model: Model, rules: SentencePieceRules) -> str:

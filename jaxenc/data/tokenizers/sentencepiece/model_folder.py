@@ -16,13 +16,16 @@ import sentencepiece as library
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.file_names import SETTINGS
 from jaxenc.data.tokenizers.frame_files import SAME, checksum
-from jaxenc.data.tokenizers.sentencepiece import export, framings, model_file, unigram
-from jaxenc.data.tokenizers.sentencepiece.engine import Framed, Literal
-from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
-from jaxenc.data.tokenizers.sentencepiece.model_file import MARK, Model
+from jaxenc.data.tokenizers.kind import Kind
+from jaxenc.data.tokenizers.sentencepiece import export, model_file, specials, unigram
+from jaxenc.data.tokenizers.sentencepiece.engine import Literal, Prompt
+from jaxenc.data.tokenizers.sentencepiece.model_file import Model
 from jaxenc.data.tokenizers.sentencepiece.rules import Before, SentencePieceRules
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.sentencepiece.specials import ENDS, Specials
+from jaxenc.data.tokenizers.sentencepiece.unigram_rules import UnigramRules
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
@@ -39,7 +42,7 @@ class Source:
 
     path: Path
     model: Model
-    framing: Framing
+    specials: Specials
     lowercase: bool
     strip_accents: bool
     more: tuple[tuple[str, float, int], ...] = ()
@@ -66,12 +69,12 @@ class Source:
     @property
     def symbols(self) -> frozenset[str]:
         """The symbols of the user that a text may hold."""
-        return self.model.of_kinds(model_file.USER_DEFINED) - {*self.framing.specials, *ENDS}
+        return self.model.of_kinds(model_file.USER_DEFINED) - {*self.specials.pieces, *ENDS}
 
     @property
     def beyond(self) -> str:
         """The field that a tokenizer.json cannot express, '' where it can express all."""
-        return export.beyond(self.model, self.rules, self.framing)
+        return export.beyond(self.model, self.rules, self.specials)
 
     @property
     def rules(self) -> SentencePieceRules:
@@ -114,16 +117,16 @@ def from_model(path: str | Path) -> Tokenizer:
     model, settings = model_file.opened(path, content), path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if (rule := normalization.of_settings(settings, config)) is not None:
-        rules = unigram.UnigramRules(rule)
+        rules = UnigramRules(rule)
         return unigram.build(path, dataclasses.replace(model.facts, charsmap=b""), rules)
     _check_twice(path, [piece for piece, _ in model.pieces])
     _library(path, content)  # refuses what it cannot open, such as a model without exactly one unknown piece
     (unknown,) = model.of_kinds(model_file.UNKNOWN)
-    framing = framings.of_folder(path, [piece for piece, _ in model.pieces], unknown)
-    lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", not framing.name)
+    found = specials.of_folder(path, [piece for piece, _ in model.pieces], unknown)
+    lowercase, keep_accents = config.get("do_lower_case", found.name == "ALBERT"), config.get("keep_accents", not found.name)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}", settings, "write true or false")
-    return _build(Source(path, model, framing, lowercase, not keep_accents))
+    return _build(Source(path, model, found, lowercase, not keep_accents))
 
 
 def _check_twice(path: Path, pieces: Sequence[str]) -> None:
@@ -148,35 +151,34 @@ def _meaning(said: str) -> str:
 
 
 def _build(source: Source) -> Tokenizer:
-    pieces, framing = [piece for piece, _ in source.scored], source.framing
+    pieces, named = [piece for piece, _ in source.scored], source.specials
     ids = {piece: index for index, piece in enumerate(pieces)}
-    specials = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*framing.specials, *(ids.keys() & ENDS)}
-    tool = _library(source.path, source.read_as(specials))
-    blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if framing.name else ""
-    before = Before(bool(framing.name), source.lowercase, source.strip_accents, blanks)
+    apart = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*named.pieces, *(ids.keys() & ENDS)}
+    tool = _library(source.path, source.read_as(apart))
+    blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if named.name else ""
+    before = Before(bool(named.name), source.lowercase, source.strip_accents, blanks)
     literal = Literal(tool, before, source.on(model_file.DUMMY_PREFIX), bool(source.model.trainer.get(model_file.SUFFIX)))
-    reserved = specials | source.model.facts.hidden
-    unk, pad, cls, sep, mask = (ids[piece] for piece in framing.specials)
+    reserved = apart | source.model.facts.hidden
+    unk, pad, cls, sep, mask = (ids[piece] for piece in named.pieces)
     mark = fingerprint(_facts(source, reserved))
     numbers = tuple(sorted(ids[piece] for piece in reserved))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, numbers, mark, ids.get("<eod>", -1))
-    framed = Framed(literal, framing, sorted(specials))
-    extend, spelled = lambda more: _extended(source, literal, more), lambda piece: MARK + piece.lstrip(f" {MARK}")
-    here = {"flat": literal.encode_flat, "only_here": _only_here(source)}
-    return Tokenizer(literal, framed, vocabulary, _files(source), extend, spelled, **here)
+    prompt = Prompt(literal, named, sorted(apart))
+    kind = Kind(spelled=unigram.spelled, flat=literal.encode_flat, places=literal.written_places, only_here=_only_here(source))
+    return Tokenizer(literal, prompt, vocabulary, _files(source), lambda more: _extended(source, literal, more), kind)
 
 
 def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
     """What the fingerprint covers: of models that the tokenizers library reads alike, what it covered when that library read them."""
     if not source.beyond:
         return {"type": "unigram", "pieces": source.scored, "hidden": sorted(reserved), **source.rules.facts}
-    rules = {"lowercase": source.lowercase, "strip_accents": source.strip_accents, "roles": source.framing.specials}
+    rules = {"lowercase": source.lowercase, "strip_accents": source.strip_accents, "roles": source.specials.pieces}
     return {"type": "sentencepiece", "model": checksum(source.content), **rules}
 
 
 def _files(source: Source) -> Mapping[str, str | bytes]:
     """What `save` writes: the model, its settings and, where one can express it, a tokenizer.json for transformers."""
-    roles = {f"{role}_token": getattr(source.framing, role) for role in framings.ROLES}
+    roles = {f"{role}_token": getattr(source.specials, role) for role in specials.ROLES}
     if source.beyond:
         return {model_file.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
     facts = dataclasses.replace(source.model.facts, pieces=source.scored)
@@ -208,14 +210,14 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
         if not source.on(setting):
             raise Unsupported(f"pieces cannot be added where normalizer_spec.{name} is off", source.path, "train a new model with them")
     by_score = source.model.trainer.get(model_file.MODEL_TYPE, model_file.UNIGRAM) == model_file.UNIGRAM
-    hidden, added = {*source.model.facts.hidden, *source.framing.specials}, []
+    hidden, added = {*source.model.facts.hidden, *source.specials.pieces}, []
     for piece in more:
-        spelled = MARK + piece.lstrip(f" {MARK}")
+        spelled = unigram.spelled(piece)
         if piece in hidden:
             raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
         if len(spelled) > model_file.LONGEST:
             raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"give a piece of at most {model_file.LONGEST - 1}")
-        if (held := literal.normalizer.normalize_str(piece.lstrip(f" {MARK}"))) != spelled[1:] or " " in held:
+        if (held := literal.normalizer.normalize_str(spelled[1:])) != spelled[1:] or " " in held:
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}", fix="give words, one each, as they are read")
         if by_score and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):
             raise UserError(f"{piece!r} is never found in a text: the model cuts off {symbol!r} wherever it is", fix="leave it out")

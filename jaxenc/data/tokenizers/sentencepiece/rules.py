@@ -12,12 +12,33 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import tokenizers as library
 from tokenizers import models, normalizers, pre_tokenizers
 
 from jaxenc.data.tokenizers import normalization
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
+
+
+class Rules(Protocol):
+    """How a unigram vocabulary reads a text: `SentencePieceRules` or, of one that was made here, `UnigramRules` (unigram_rules.py).
+
+    charsmap: the model's compiled table of characters, b'' for none. normalizer: of a text in a corpus. prompt_normalizer and
+    prompt_splitter: of a text that special pieces cut into parts. word_writer: what `normalizer` makes of a word. facts: what the
+    vocabulary's fingerprint covers. settings: its entries in a tokenizer_config.json.
+    """
+
+    charsmap: bytes
+    normalizer: normalizers.Normalizer
+    prompt_normalizer: normalizers.Normalizer
+    prompt_splitter: pre_tokenizers.PreTokenizer
+    word_writer: Callable[[str], str]
+    facts: dict[str, Any]
+    settings: dict[str, Any]
+
+    def cuts_as(self, splitter: Mapping[str, Any]) -> bool:
+        """Whether the section `pre_tokenizer` of a tokenizer.json cuts texts as this rule does."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +58,23 @@ class SentencePieceRules:
         return normalizers.Sequence([*_steps(True, self.lowercase, self.strip_accents), *table])
 
     @property
+    def prompt_normalizer(self) -> normalizers.Normalizer:
+        """The rule in prompts, the same."""
+        return self.normalizer
+
+    @property
+    def prompt_splitter(self) -> pre_tokenizers.PreTokenizer:
+        """Marks every word, also one after a special piece."""
+        return word_splitter()
+
+    @property
     def word_writer(self) -> Callable[[str], str]:
         """What `normalizer` makes of a word."""
         return self.normalizer.normalize_str
+
+    def cuts_as(self, splitter: Mapping[str, Any]) -> bool:
+        """See `Rules.cuts_as`."""
+        return is_word_splitter(splitter)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -107,6 +142,16 @@ class Before:
         if not self.blanks or text.isprintable():
             return text
         return text.translate(dict.fromkeys(map(ord, self.blanks), " "))
+
+
+def word_splitter() -> pre_tokenizers.PreTokenizer:
+    """Ends words at white space, and marks the start of each."""
+    return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
+
+
+def is_word_splitter(section: Mapping[str, Any]) -> bool:
+    """Whether the section `pre_tokenizer` of a tokenizer.json is `word_splitter`, as any version of the library writes it."""
+    return [part["type"] for part in section.get("pretokenizers", [])] == ["WhitespaceSplit", "Metaspace"]
 
 
 def _steps(quotes: bool, lowercase: bool, strip_accents: bool) -> list[normalizers.Normalizer]:

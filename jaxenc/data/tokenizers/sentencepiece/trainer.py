@@ -10,6 +10,7 @@ import sentencepiece
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.coverage import SHARE
 from jaxenc.data.tokenizers.lines import cut
+from jaxenc.data.tokenizers.sentencepiece import repeats
 from jaxenc.errors import UserError
 
 CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, after <unk>, <s> and </s>
@@ -24,8 +25,9 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
     """The model file of a vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids.
 
     texts: read once; the library keeps them, up to SENTENCES, in memory. One longer than LONGEST characters is cut before a blank, or
-    inside a word that is longer. The library changes no character of them. A character that makes up less than a 20,000th of the text
-    together with rarer ones is <unk>, and so is RESERVED, where words are cut.
+    inside a word that is longer; one that repeats what was read before is cut at other places too (repeats.py). The library changes no
+    character of them. A character that makes up less than a 20,000th of the text together with rarer ones is <unk>, and so is RESERVED,
+    where words are cut.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large; what `texts` raises
     comes through as it is.
     """
@@ -34,8 +36,8 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
 
     def sentences() -> Iterator[str]:
         try:
-            for text in texts:
-                yield from cut(text.replace(RESERVED, " "), LONGEST)
+            for text in repeats.broken(text.replace(RESERVED, " ") for text in texts):
+                yield from cut(text, LONGEST)
             print("tokenizer: all is read; the pieces are chosen now", file=sys.stderr)
         except BaseException as error:  # the library would make a RuntimeError of it
             failed.append(error)

@@ -1,4 +1,4 @@
-"""Which pieces of a SentencePiece model are its special pieces, and how they frame a text."""
+"""Which pieces of a SentencePiece model are its special pieces, and where they stand around a text."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.data.frames import CLS_FIRST, CLS_LAST, Frame
+from jaxenc.data.tokenizers.file_names import SETTINGS, SPECIALS_MAP
 from jaxenc.data.tokenizers.published import classes, settings
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
@@ -18,8 +18,8 @@ ENDS = ("<eop>", "<eod>")  # XLNet's ends of paragraphs and documents
 
 
 @dataclasses.dataclass(frozen=True)
-class Framing:
-    """What a family calls its special pieces, and how it frames texts with them."""
+class Specials:
+    """What a family calls its special pieces, and its frame. name: the family, '' for a model of none."""
 
     name: str
     unk: str
@@ -30,41 +30,27 @@ class Framing:
     frame: Frame
 
     @property
-    def specials(self) -> tuple[str, ...]:
-        """The five pieces."""
+    def pieces(self) -> tuple[str, ...]:
+        """All five: unknown, padding, CLS, SEP, mask."""
         return self.unk, self.pad, self.cls, self.sep, self.mask
 
-    @property
-    def single(self) -> str:
-        """The frame of a text, as the `tokenizers` library takes it."""
-        return self.frame.written(1, self.cls, self.sep)
 
-    @property
-    def pair(self) -> str:
-        """The frame of two texts."""
-        return self.frame.written(2, self.cls, self.sep)
-
-
-FRAMINGS = (
-    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", CLS_LAST),
-    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", CLS_FIRST),
+FAMILIES = (
+    Specials("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", CLS_LAST),
+    Specials("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", CLS_FIRST),
 )
 
 
-def of_pieces(path: str | Path, pieces: Collection[str]) -> Framing:
+def of_pieces(path: str | Path, pieces: Collection[str]) -> Specials:
     """The family whose five special pieces are all among `pieces`. Raises Unsupported, which names what the nearest family lacks."""
-    lacks = {framing: [piece for piece in framing.specials if piece not in pieces] for framing in FRAMINGS}
-    framing = min(lacks, key=lambda framing: len(lacks[framing]))
-    if lacks[framing]:
-        raise Unsupported(
-            f"lacks {' '.join(lacks[framing])}, special pieces of {framing.name}",
-            path,
-            "name its special pieces in a tokenizer_config.json beside it",
-        )
-    return framing
+    found = _nearest(pieces)
+    if lacks := [piece for piece in found.pieces if piece not in pieces]:
+        what = f"lacks {' '.join(lacks)}, special pieces of {found.name}"
+        raise Unsupported(what, path, "name its special pieces in a tokenizer_config.json beside it")
+    return found
 
 
-def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
+def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Specials:
     """The special pieces of the model at `path`: XLNet's or ALBERT's, or else those that the tokenizer_config.json or the
     special_tokens_map.json beside it names (`cls_token` and so on; a text is framed as CLS, text, SEP).
 
@@ -77,23 +63,23 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
     for name in (SETTINGS, SPECIALS_MAP):
         named |= _named(path.with_name(name), known)
     _check_added(path.parent, known)
-    if any(known.issuperset(framing.specials) for framing in FRAMINGS):
+    if any(known.issuperset(family.pieces) for family in FAMILIES):
         found = of_pieces(path, known)
         if other := [role for role, piece in named.items() if piece != getattr(found, role)]:
             what = f"{other[0]}_token is {named[other[0]]!r}, and that of {found.name} is {getattr(found, other[0])!r}"
             raise Unsupported(what, path.with_name(SETTINGS), AGAIN)
         return found
     if missing := [role for role in ROLES if role not in named]:
-        lacks = " ".join(piece for piece in _nearest(known).specials if piece not in known)
+        lacks = " ".join(piece for piece in _nearest(known).pieces if piece not in known)
         fix = f"name pieces of the model as {', '.join(f'{role}_token' for role in missing)} in a {SETTINGS} beside it"
         raise Unsupported(f"no piece is known to be its {', '.join(missing)} (it lacks {lacks} of {_nearest(known).name})", path, fix)
     if named["unk"] != unk:
         raise UserError(f"unk_token is {named['unk']!r}, and the model's unknown piece is {unk!r}", path, f"write {unk!r} in {SETTINGS}")
-    return Framing("", **named, frame=CLS_FIRST)
+    return Specials("", **named, frame=CLS_FIRST)
 
 
-def _nearest(known: Collection[str]) -> Framing:
-    return min(FRAMINGS, key=lambda framing: sum(piece not in known for piece in framing.specials))
+def _nearest(known: Collection[str]) -> Specials:
+    return min(FAMILIES, key=lambda family: sum(piece not in known for piece in family.pieces))
 
 
 def _check_class(folder: Path) -> None:

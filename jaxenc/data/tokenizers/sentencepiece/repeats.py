@@ -1,0 +1,107 @@
+"""Text that repeats, as the trainer of the sentencepiece library can read it in linear time.
+
+The trainer looks for its first pieces in every string that occurs twice, over the ends of sentences too, and reads each of them from all
+of its characters to its end. A passage of n characters that is there again costs n²/2 steps, so that 40,000 characters given twice take
+minutes (sentencepiece 0.2.2).
+
+A piece lies within a word, and all that is counted is counted by word: where sentences end changes no vocabulary. (One thing does: the
+last word of all, if it is found at ends of sentences alone.) So where a text repeats, chance decides at which blanks and line ends a
+sentence ends. Two copies then soon differ.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+WINDOW = 32  # characters that are compared with those before
+LEAST = 32  # windows in a row that occurred before, from which on a text repeats
+FREE, EACH = 1 << 24, 16  # steps that the trainer may take on texts as they are: in all, and for each character
+WORD, PART = 512, 64  # in a text that repeats: characters of a word that are kept whole, and of a part of the rest, on average
+CHUNK = 1 << 12  # characters that are looked at together; a repetition within them is not seen
+BITS = 28  # of a hash: the table of windows takes 32 MiB
+FULL = 1 << BITS - 1  # windows that it holds, so that chance makes no run of LEAST that occurred before
+BASE = 0x9E3779B97F4A7C15  # of the polynomial that is the hash of a window, modulo 2^64
+BLANK, END = 0x20, 0x0A
+
+
+def broken(texts: Iterable[str]) -> Iterator[str]:
+    """`texts`, read once, with other ends where they repeat. They hold no line end.
+
+    Up to FREE + EACH steps a character texts come through as they are. After that, each blank or end in a passage of at least WINDOW +
+    LEAST characters that occurred before is an end with a chance of 1/4, else a blank; a word of more than WORD characters in one is cut.
+    The result is the same for the same texts.
+    """
+    passages, held = Passages(), list[str]()
+    for chunk in _chunks(texts):
+        *ended, rest = passages.broken(chunk).split("\n")
+        for part in ended:
+            yield "".join([*held, part])
+            held = []
+        held.append(rest)
+    if any(held):
+        yield "".join(held)
+
+
+class Passages:
+    """Owns the table of the windows of a text, which is given in chunks."""
+
+    def __init__(self) -> None:
+        self.steps, self.characters = 0, 0  # of the trainer, on the texts as they are
+        self._table, self._held = np.zeros(1 << BITS - 3, np.uint8), 0
+        self._before = np.zeros(WINDOW - 1, np.uint64)
+        self._run = self._word = 0
+        self._draws = np.random.PCG64(0)
+
+    def broken(self, chunk: str) -> str:
+        """The chunk, with other ends where it repeats what came before it."""
+        codes = np.frombuffer(chunk.encode("utf-32-le"), "<u4")
+        ends = (codes == BLANK) | (codes == END)
+        runs, words = _streaks(self._seen(codes), self._run), _streaks(~ends, self._word)
+        self._run, self._word = int(runs[-1]), int(words[-1])
+        self.steps, self.characters = self.steps + int(runs.sum()), self.characters + len(codes)
+        if self.steps <= FREE + EACH * self.characters:
+            return chunk
+        again, draws = runs >= LEAST, self._draws.random_raw(len(codes))
+        out = np.where(again & ends, np.where(draws % 4 == 0, END, BLANK), codes)
+        inside = again & (words > WORD) & (draws % PART == 0)
+        return np.insert(out, np.flatnonzero(inside), END).astype("<u4").tobytes().decode("utf-32-le")
+
+    def _seen(self, codes: np.ndarray) -> np.ndarray:
+        """bool [n]: whether the window that ends at a character occurred in an earlier chunk. They do from now on."""
+        codes = np.concatenate([self._before, codes])
+        self._before = codes[1 - WINDOW :]
+        hashes, step = codes.copy(), 1
+        while step < WINDOW:
+            hashes[step:] += hashes[:-step] * np.uint64(pow(BASE, step, 1 << 64))
+            step *= 2
+        places = hashes[WINDOW - 1 :] * np.uint64(BASE) >> np.uint64(64 - BITS)
+        slots, bits = places >> np.uint64(3), np.uint8(1) << (places & np.uint64(7)).astype(np.uint8)
+        seen = self._table[slots] & bits > 0
+        if self._held > FULL:
+            self._table[:], self._held = 0, 0
+        np.bitwise_or.at(self._table, slots, bits)
+        self._held += int((~seen).sum())
+        return seen
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[str]:
+    """The characters of `texts`, an end after each, in chunks of at most CHUNK."""
+    held, size = list[str](), 0
+    for text in texts:
+        held += (text, "\n")
+        size += len(text) + 1
+        if size >= CHUNK:
+            yield from _slices("".join(held))
+            held, size = [], 0
+    yield from _slices("".join(held))
+
+
+def _slices(text: str) -> Iterator[str]:
+    return (text[start : start + CHUNK] for start in range(0, len(text), CHUNK))
+
+
+def _streaks(flags: np.ndarray, before: int) -> np.ndarray:
+    """int64 [n]: how many flags in a row are set up to each, itself counted. before: those in a row right before the first."""
+    at = np.arange(1, len(flags) + 1)
+    last = np.maximum.accumulate(np.where(flags, 0, at))
+    return at - last + before * (last == 0)
