@@ -14,7 +14,7 @@ from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
-from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
+from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, verify
 from jaxenc.errors import UserError
 from jaxenc.storage import is_url, must_be_local
 
@@ -219,7 +219,7 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
     contents = _contents(step_dir)
     names = {path: contents[path][0] for path in wanted}
     try:
-        found = arrays.read(Path(step_dir).absolute() / "state", {names[path]: leaf for path, leaf in wanted.items()})
+        found = arrays.read(Path(step_dir).absolute() / STATE, {names[path]: leaf for path, leaf in wanted.items()})
     except Exception as error:
         raise _unreadable(step_dir, error) from error
     return {path: found[name] for path, name in names.items()}
@@ -228,7 +228,7 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
 def _contents(step_dir: Path) -> dict[str, tuple[str, tuple[tuple[int, ...], str]]]:
     """{path as this version names it: (path in the checkpoint, (shape, dtype))}."""
     try:
-        saved = arrays.stored(Path(step_dir).absolute() / "state")
+        saved = arrays.stored(Path(step_dir).absolute() / STATE)
     except Exception as error:
         raise _unreadable(step_dir, error) from error
     number = migrate.format_of(read_json(step_dir, "config.json"), str(step_dir / "config.json"))
