@@ -45,6 +45,11 @@ def is_url(name: object) -> bool:
     return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
 
 
+def below(place: str | Path, name: str) -> str:
+    """The path or the URL of `name` in the folder `place`."""
+    return f"{str(place).rstrip('/')}/{name}" if is_url(place) else str(Path(place, name))
+
+
 def must_be_local(path: str | Path, option: str) -> None:
     """Raises UserError where `path` is a URL, or what pathlib makes of one (`gs:/bucket/run`): as a path it would be a folder `gs:` here.
 

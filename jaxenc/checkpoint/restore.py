@@ -75,12 +75,14 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 
 
 def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> Start:
-    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, in its own copy of
-    `given` where that is a URL."""
+    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, its own copy of `given`
+    where that is a URL, and `given` itself where it is one checkpoint."""
     if start.kind == "resume":
         return dataclasses.replace(start, path=directory / str(start.step))
     if start.path is not None and is_url(given):
         return dataclasses.replace(start, path=downloaded(given, check, f"--{start.kind}-from", int(start.path.name)))
+    if start.path is not None and (Path(given) / CHECKSUMS).is_file():
+        return dataclasses.replace(start, path=Path(given).absolute())
     return start
 
 

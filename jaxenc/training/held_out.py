@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxenc.checkpoint import restore
-from jaxenc.checkpoint.download import downloaded
+from jaxenc.checkpoint.download import downloaded_by_all
 from jaxenc.checkpoint.verify import steps
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
@@ -94,8 +94,7 @@ def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib
     """The checkpoint of a run directory to evaluate, as `evaluate` says, which process 0 chooses; of a URL, its copy on this machine.
     check: compare every byte with its checksum. Raises UserError for a step that is not there."""
     if is_url(workdir):
-        fetch = lambda step: downloaded(str(workdir), check, "--workdir", step, frozen=True)
-        return fetch(barriers.from_primary("checkpoint", lambda: int(fetch(step).name)))
+        return downloaded_by_all(str(workdir), check, "--workdir", step, frozen=True)
     must_be_local(workdir, "--workdir")
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
