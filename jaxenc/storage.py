@@ -50,6 +50,13 @@ def below(place: str | Path, name: str) -> str:
     return f"{str(place).rstrip('/')}/{name}" if is_url(place) else str(Path(place, name))
 
 
+def names(place: str | Path) -> list[str]:
+    """The names of the files and folders in a folder, a path or a URL, in order; [] where there is none."""
+    if is_url(place):
+        return folder(str(place)).names()
+    return sorted(path.name for path in Path(place).iterdir()) if Path(place).is_dir() else []
+
+
 def must_be_local(path: str | Path, option: str) -> None:
     """Raises UserError where `path` is a URL, or what pathlib makes of one (`gs:/bucket/run`): as a path it would be a folder `gs:` here.
 

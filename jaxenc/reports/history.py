@@ -83,12 +83,18 @@ class History:
 
 
 def seeds(workdir: str | pathlib.Path) -> list[str]:
-    """The run directories of the seeds in a work directory of `finetune` on this machine, in order; [] for any other folder, such as the
+    """The run directories of the seeds in a work directory of `finetune`, a path or a URL, in order; [] for any other folder, such as the
     run directory of a seed."""
-    if storage.is_url(workdir) or (pathlib.Path(workdir) / METRICS).exists():
+    names = storage.names(workdir)
+    if METRICS in names:
         return []
-    found = pathlib.Path(workdir).glob(SEEDS.format("[0-9]*"))
-    return [str(path) for path in sorted(found, key=lambda path: (len(path.name), path.name)) if path.is_dir()]
+    numbers = sorted(int(number) for name in names if (number := name.removeprefix(SEEDS.format(""))) != name and number.isdecimal())
+    return [storage.below(workdir, SEEDS.format(number)) for number in numbers]
+
+
+def has_numbers(workdir: str | pathlib.Path) -> bool:
+    """Whether a run directory, or the one at a URL, has a metrics.jsonl."""
+    return METRICS in storage.names(workdir)
 
 
 def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:

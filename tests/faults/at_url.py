@@ -12,6 +12,12 @@ from tests.faults.gang import ROOT
 
 CHILD = ROOT / "tests" / "faults" / "child.py"
 NONE = ("nothing", "-", 1)
+LIMIT = 600  # seconds
+
+
+def with_devices(count: int) -> dict[str, str]:
+    """The environment of a process with so many devices."""
+    return {"XLA_FLAGS": os.environ["XLA_FLAGS"].replace("device_count=8", f"device_count={count}")}
 
 
 def start(command: Sequence[object], notes: Path, accident: Sequence[object] = NONE, **environment: str) -> subprocess.Popen:
@@ -24,7 +30,7 @@ def start(command: Sequence[object], notes: Path, accident: Sequence[object] = N
 def lived(command: Sequence[object], notes: Path, *accident: object, **environment: str) -> str:
     """What a process says until its accident, which kills it, or until its end."""
     with start(command, notes, accident or NONE, **environment) as process:
-        said = process.communicate(timeout=300)[1]
+        said = process.communicate(timeout=LIMIT)[1]
     assert process.returncode == (-9 if accident else 0), said
     return said
 
@@ -35,11 +41,11 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def two(command: Sequence[object], folder: Path, accident: Sequence[object] = NONE) -> Iterator[list[subprocess.Popen]]:
-    """Two processes of four devices with a cache each, as machines that have lost their disks; process 0 has the accident."""
+def two(command: Sequence[object], folder: Path, accident: Sequence[object] = NONE, devices: int = 4) -> Iterator[list[subprocess.Popen]]:
+    """Two processes with `devices` each and a cache each, as machines that have lost their disks; process 0 has the accident."""
     folder.mkdir()
     common = {"JAXENC_COORDINATOR": f"127.0.0.1:{free_port()}", "JAXENC_PROCESSES": "2"}
-    common |= {"XLA_FLAGS": os.environ["XLA_FLAGS"].replace("device_count=8", "device_count=4")}
+    common |= with_devices(devices)
     gang = []
     for rank in (0, 1):
         own = {"JAXENC_PROCESS": str(rank), "JAXENC_CACHE": str(folder / f"cache-{rank}")}
@@ -54,5 +60,5 @@ def two(command: Sequence[object], folder: Path, accident: Sequence[object] = NO
 
 def ended(gang: list[subprocess.Popen]) -> tuple[list[int], list[str]]:
     """(exit codes, what they said) of all processes."""
-    said = [process.communicate(timeout=240)[1] for process in gang]
+    said = [process.communicate(timeout=LIMIT)[1] for process in gang]
     return [process.returncode for process in gang], said
