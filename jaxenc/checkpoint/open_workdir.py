@@ -35,7 +35,7 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
     error of the block names the URL in the place of the copy.
     """
     if not storage.is_url(workdir):
-        storage.must_be_local(workdir, "--workdir")
+        storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
         if only:
             must_hold_only(Path(workdir), only, "--workdir")
         else:
@@ -77,7 +77,7 @@ def _mirror(folder: Folder, path: Path, check: bool, only: Collection[str], owne
     leases: list[Lease] = []
 
     def begin() -> str:
-        _probe(folder)
+        folder.must_be_writable("--workdir")
         _must_hold(folder, only)
         leases.append(owned.enter_context(Lease(folder)))
         return leases[0].token
@@ -87,15 +87,6 @@ def _mirror(folder: Folder, path: Path, check: bool, only: Collection[str], owne
         what = f"process {jax.process_index()} does not see the files that process 0 writes there"
         raise UserError(what, folder.url, "give all processes one --workdir that they share")
     return Mirror(folder, path, check, leases[0] if leases else None)
-
-
-def _probe(folder: Folder) -> None:
-    """Raises UserError where this process may not write, read or delete, before the first checkpoint has to."""
-    name = ".probe"
-    folder.write(name, b"jaxenc")
-    if folder.read(name) != b"jaxenc":
-        raise UserError("what was written there reads back differently", folder.url, "choose another --workdir")
-    folder.remove([name])
 
 
 def _must_hold(folder: Folder, only: Collection[str]) -> None:

@@ -16,7 +16,7 @@ from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, verify
 from jaxenc.errors import UserError
-from jaxenc.storage import is_url, must_be_local
+from jaxenc.storage import AS_TEXT, is_url, must_be_local
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
 SHOWN = 6
@@ -103,7 +103,7 @@ def find(path: str | Path, check: bool, what: str) -> Path:
         raise UserError(
             "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         )
-    must_be_local(path, what)
+    must_be_local(path, what, AS_TEXT)
     if not path.is_dir():
         raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
     path = path.absolute()

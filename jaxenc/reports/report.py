@@ -130,7 +130,7 @@ def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Call
 def _check(out: str | pathlib.Path) -> None:
     """Raises UserError where `out`, if it is not '', cannot be the file of a page."""
     if out:
-        storage.must_be_local(out, "--out")
+        storage.must_be_local(out, "--out", storage.WRITE_HERE)
         if pathlib.Path(out).suffix != ".html":
             raise UserError("the page is HTML", f"--out {out}", "name a file that ends in .html")
 
@@ -154,7 +154,7 @@ def _text(run: History, notes: list[str]) -> Text:
 def _read(workdir: str | pathlib.Path, name: str) -> History:
     """`history.read` of a path or a URL, and of no path that was meant as a URL."""
     if not storage.is_url(workdir):
-        storage.must_be_local(workdir, "--workdir")
+        storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
     return history.read(workdir, name)
 
 

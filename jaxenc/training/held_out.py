@@ -22,7 +22,7 @@ from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.progress import Bars
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.storage import is_url, must_be_local
+from jaxenc.storage import AS_TEXT, is_url, must_be_local
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.assess import assessment
@@ -95,7 +95,7 @@ def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib
     check: compare every byte with its checksum. Raises UserError for a step that is not there."""
     if is_url(workdir):
         return downloaded_by_all(str(workdir), check, "--workdir", step, frozen=True)
-    must_be_local(workdir, "--workdir")
+    must_be_local(workdir, "--workdir", AS_TEXT)
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
 
