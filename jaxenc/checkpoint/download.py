@@ -48,7 +48,7 @@ def downloaded_by_all(url: str, check: bool, what: str, step: int = 0, frozen: b
         found.append(downloaded(url, check, what, step, frozen))
         return int(found[0].name)
 
-    chosen = barriers.from_primary(f"checkpoint {url}", first)
+    chosen = barriers.from_primary("checkpoint", first)
     return found[0] if found else downloaded(url, check, what, chosen, frozen)
 
 

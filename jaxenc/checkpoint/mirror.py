@@ -39,22 +39,21 @@ class Mirror(Workdir):
         self._sending = threading.Lock()
 
     def begin(self) -> None:
-        """Empties the copy but for its checkpoints, and in process 0 downloads the small files of the directory and of the runs in it.
-        Raises UserError."""
+        """Empties the copy but for its checkpoints, and in process 0 downloads the small files of the directory and of the runs in it. Every
+        process calls it. Raises UserError."""
         with user_errors(self.path, storage.HERE):
             self.path.mkdir(parents=True, exist_ok=True)
             for path in self.path.rglob("*"):
                 if path.is_file() and not self._is_of_steps(path):
                     path.unlink()
-            names = self._folder.files() if self._lease else ()
-            self._download(name for name in names if name.endswith(READ_FIRST) and not self._is_of_steps(self.path / name))
+            barriers.from_primary("files of the directory", self._read_first)
 
     def fetch(self, directory: Path) -> None:
         """As `Workdir.fetch`. Process 0 sets damaged steps aside and deletes half-written ones; the others download the step of process 0.
         Raises UserError."""
         url = self._at(directory).url
         with Bars(barriers.is_primary()).shown(f"downloading {url}"), user_errors(self.path, storage.HERE):
-            step = barriers.from_primary(f"run {url}", lambda: self._fill(directory, -1))
+            step = barriers.from_primary("run directory", lambda: self._fill(directory, -1))
             if not barriers.is_primary():
                 self._fill(directory, step)
 
@@ -114,6 +113,10 @@ class Mirror(Workdir):
     def _is_of_steps(self, path: Path) -> bool:
         """Whether a path of the copy is in a folder of checkpoints."""
         return bool({STEPS, FROZEN} & set(path.relative_to(self.path).parts[:-1]))
+
+    def _read_first(self) -> None:
+        names = (name for name in self._folder.files() if name.endswith(READ_FIRST) and name.count("/") < 2)
+        self._download(name for name in names if not self._is_of_steps(self.path / name))
 
     def _download(self, names: Iterable[str]) -> None:
         for name in names:

@@ -45,7 +45,7 @@ class Workdir:
             if problems := verify.verify(folder, contents=self._check):
                 raise UserError(problems[0], f"checkpoint {folder}", "delete this run to train it again")
 
-        barriers.from_primary(f"checkpoint {folder}", check)
+        barriers.from_primary("whole checkpoint", check)
         return folder
 
     def keep(self, directory: Path, steps: Collection[int]) -> None:

@@ -4,13 +4,13 @@ import contextlib
 import fnmatch
 import os
 import re
-import tempfile
+import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from jaxenc import storage
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, user_errors
+from jaxenc.files import held, read_json, user_errors
 from jaxenc.storage import is_url, must_be_local
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
@@ -49,10 +49,15 @@ def new_folder(out: str | Path, option: str) -> Iterator[Callable[[], Path]]:
     if found := there.names():
         raise UserError(f"exists already, {_shown(found)}", there.url, f"choose another {option}")
     there.must_be_writable(option)
-    with tempfile.TemporaryDirectory(prefix="new-", dir=_made(storage.cache(), storage.HERE)) as here:
-        yield lambda: Path(here)
-        files = [path for path in sorted(Path(here).rglob("*")) if path.is_file()]
-        storage.many(lambda name: there.upload(Path(here, name), name), [path.relative_to(here).as_posix() for path in files])
+    here = storage.cache() / "new" / storage.key(there.url)
+    with held(here, f"wait for it, or choose another {option}"):
+        try:
+            shutil.rmtree(here / "files", ignore_errors=True)  # of a process that was killed
+            yield lambda: _made(here / "files", storage.HERE)
+            names = [path.relative_to(here / "files").as_posix() for path in (here / "files").rglob("*") if path.is_file()]
+            storage.many(lambda name: there.upload(here / "files" / name, name), names)
+        finally:
+            shutil.rmtree(here / "files", ignore_errors=True)
 
 
 def must_be_new_file(out: Path, option: str) -> None:

@@ -55,7 +55,7 @@ def test_the_table_goes_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert main(given) == main(far) == 0
     assert [path.name for path in bucket.at(f"{root}b/probes").iterdir()] == ["probe.json"]
     assert bucket.at(f"{root}b/probes/probe.json").read_bytes() == (tmp_path / "out" / "probe.json").read_bytes()
-    assert not any((tmp_path / "cache").iterdir())
+    assert not any((tmp_path / "cache" / "new").iterdir())
     capsys.readouterr()
     assert main(far) == 2
     assert capsys.readouterr().err == f"jaxenc: {root}b/probes: exists already, a folder with probe.json; choose another --workdir\n"
