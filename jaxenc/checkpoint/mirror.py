@@ -39,7 +39,7 @@ class Mirror(Workdir):
         self._sending = threading.Lock()
 
     def begin(self) -> None:
-        """Empties the copy but for its checkpoints, and in process 0 downloads the small files of the directory and of the runs in it. Every
+        """Empties the copy but for its checkpoints, and in process 0 downloads the small files of the directory and of its runs. Every
         process calls it. Raises UserError."""
         with user_errors(self.path, storage.HERE):
             self.path.mkdir(parents=True, exist_ok=True)
