@@ -33,6 +33,10 @@ _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
 ADVICE = "check the address, the network and your permissions"
+# What to do instead of giving a URL: to what only writes to a disk, to what only reads from one, and in Python to what takes a URL as text.
+WRITE_HERE = "name a local path, and copy it to the URL when it is written"
+READ_HERE = "copy it to this machine, and name the copy"
+AS_TEXT = "give the URL as a str: a pathlib.Path has one slash less"
 HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
@@ -45,13 +49,25 @@ def is_url(name: object) -> bool:
     return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
 
 
-def must_be_local(path: str | Path, option: str) -> None:
+def below(place: str | Path, name: str) -> str:
+    """The path or the URL of `name` in the folder `place`."""
+    return f"{str(place).rstrip('/')}/{name}" if is_url(place) else str(Path(place, name))
+
+
+def names(place: str | Path) -> list[str]:
+    """The names of the files and folders in a folder, a path or a URL, in order; [] where there is none."""
+    if is_url(place):
+        return folder(str(place)).names()
+    return sorted(path.name for path in Path(place).iterdir()) if Path(place).is_dir() else []
+
+
+def must_be_local(path: str | Path, option: str, fix: str) -> None:
     """Raises UserError where `path` is a URL, or what pathlib makes of one (`gs:/bucket/run`): as a path it would be a folder `gs:` here.
 
-    option: the option that gives `path`, for messages.
+    option: the option that gives `path`, for messages. fix: WRITE_HERE, READ_HERE or AS_TEXT.
     """
     if is_url(path) or re.match(r"[A-Za-z][A-Za-z0-9+-]+:/", str(path)):
-        raise UserError("a URL, and only a local path works here", f"{option} {path}", f"choose another {option}")
+        raise UserError("a URL, and only a local path works here", f"{option} {path}", fix)
 
 
 def user_cache(environment: Mapping[str, str]) -> Path:
@@ -151,6 +167,14 @@ class Folder:
             sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
             return {name: size for name, size in sizes.items() if inside(name)}
         return {}
+
+    def must_be_writable(self, option: str) -> None:
+        """Raises UserError where this process may not write, read or delete, before any work is done. option: that gives the URL."""
+        name = ".probe"
+        self.write(name, b"jaxenc")
+        if self.read(name) != b"jaxenc":
+            raise UserError("what was written there reads back differently", self.url, f"choose another {option}")
+        self.remove([name])
 
     def read(self, name: str) -> bytes:
         """The bytes of a file. Raises FileNotFoundError where there is none."""

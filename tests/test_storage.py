@@ -78,13 +78,13 @@ def test_a_download_that_fails_leaves_nothing(place: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ["gs://bucket/run", Path("gs://bucket/run"), Path("s3://b")])
 def test_what_takes_a_folder_refuses_a_url_and_what_pathlib_makes_of_it(path: str | Path) -> None:
-    with pytest.raises(UserError, match="a URL, and only a local path works here; choose another --out"):
-        storage.must_be_local(path, "--out")
+    with pytest.raises(UserError, match=f"--out {path}: a URL, and only a local path works here; {storage.WRITE_HERE}"):
+        storage.must_be_local(path, "--out", storage.WRITE_HERE)
 
 
 @pytest.mark.parametrize("path", ["runs/a", "/runs/a", "a:b/c", Path("x/gs:/b"), "", "hf:DIR"])
 def test_a_path_is_no_url(path: str | Path) -> None:
-    storage.must_be_local(path, "--out")
+    storage.must_be_local(path, "--out", storage.WRITE_HERE)
     assert not storage.is_url(path)
 
 

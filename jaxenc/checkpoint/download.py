@@ -7,6 +7,7 @@ from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, user_errors
+from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 
 
@@ -37,6 +38,18 @@ def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = F
     if found is None:
         raise UserError("holds no valid checkpoint", f"{what} {url}", "name a run directory or one of its checkpoints")
     return directory / str(found)
+
+
+def downloaded_by_all(url: str, check: bool, what: str, step: int = 0, frozen: bool = False) -> Path:
+    """As `downloaded`, in every process the step that process 0 finds, which may be no longer the newest. Every process calls it."""
+    found: list[Path] = []
+
+    def first() -> int:
+        found.append(downloaded(url, check, what, step, frozen))
+        return int(found[0].name)
+
+    chosen = barriers.from_primary("checkpoint", first)
+    return found[0] if found else downloaded(url, check, what, chosen, frozen)
 
 
 def _one(remote: RemoteSteps, step: int, directory: Path, check: bool, what: str) -> int:

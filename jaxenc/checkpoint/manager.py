@@ -23,7 +23,7 @@ from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.retention import CheckpointConfig, outlived
 from jaxenc.checkpoint.upload import NoUpload
-from jaxenc.checkpoint.verify import steps, write_checksums
+from jaxenc.checkpoint.verify import STATE, steps, write_checksums
 from jaxenc.errors import Absent, UserError
 from jaxenc.files import flush
 from jaxenc.processes import barriers
@@ -110,7 +110,7 @@ class Manager:
                 temporary.mkdir()
             # Orbax starts with a barrier without a time limit, which cannot name a missing process; this one has a limit and can.
             barriers.barrier(f"checkpoint {step} begun")
-            self._writer.start(temporary / "state", leaves)
+            self._writer.start(temporary / STATE, leaves)
         self._stage("copied")
         self._saving = self._thread.submit(self._finish, step, temporary, dict(files), began)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.retention import CheckpointConfig, outlived
-from jaxenc.checkpoint.verify import CHECKSUMS, Entries
+from jaxenc.checkpoint.verify import CHECKSUMS, STATE, Entries
 from jaxenc.files import sha256, write_bytes
 from jaxenc.storage import Folder, many
 
@@ -83,6 +83,13 @@ class RemoteSteps:
         write_bytes(place / CHECKSUMS, content)
         return verify.verify(place, contents=check)
 
+    def download_facts(self, step: int, directory: Path) -> Path:
+        """Copies the files of a step but its arrays and its checksums to `directory`/<step>, which is not complete then; returns it."""
+        place, source = directory / str(step), self.folder.below(str(step))
+        names = (name for name in source.files() if not name.startswith(f"{STATE}/") and name != CHECKSUMS)
+        many(lambda name: source.download(name, place / name), names)
+        return place
+
     def send(self, step: int, local: Path, names: Iterable[str]) -> None:
         """Uploads files of a step. local: its folder here; names: of the files in it."""
         many(lambda name: self.folder.upload(local / name, f"{step}/{name}"), names)
@@ -104,8 +111,12 @@ class RemoteSteps:
 
     def retain(self, config: CheckpointConfig, saved: int) -> None:
         """Deletes the steps that `config` does not keep, but never the one just saved."""
+        self.delete(outlived(self.steps(), config, saved))
+
+    def delete(self, steps: Iterable[int]) -> None:
+        """Deletes complete steps."""
         folders = self._folders()
-        for step in outlived(self.steps(), config, saved):
+        for step in steps:
             self.folder.remove([f"{step}/{CHECKSUMS}"])
             self.folder.remove(f"{step}/{file}" for file in folders[str(step)])
 

@@ -14,9 +14,9 @@ from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
-from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
+from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, verify
 from jaxenc.errors import UserError
-from jaxenc.storage import is_url, must_be_local
+from jaxenc.storage import AS_TEXT, is_url, must_be_local
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
 SHOWN = 6
@@ -75,12 +75,14 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 
 
 def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> Start:
-    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, in its own copy of
-    `given` where that is a URL."""
+    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, its own copy of `given`
+    where that is a URL, and `given` itself where it is one checkpoint."""
     if start.kind == "resume":
         return dataclasses.replace(start, path=directory / str(start.step))
     if start.path is not None and is_url(given):
         return dataclasses.replace(start, path=downloaded(given, check, f"--{start.kind}-from", int(start.path.name)))
+    if start.path is not None and (Path(given) / CHECKSUMS).is_file():
+        return dataclasses.replace(start, path=Path(given).absolute())
     return start
 
 
@@ -101,7 +103,7 @@ def find(path: str | Path, check: bool, what: str) -> Path:
         raise UserError(
             "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         )
-    must_be_local(path, what)
+    must_be_local(path, what, AS_TEXT)
     if not path.is_dir():
         raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
     path = path.absolute()
@@ -219,7 +221,7 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
     contents = _contents(step_dir)
     names = {path: contents[path][0] for path in wanted}
     try:
-        found = arrays.read(Path(step_dir).absolute() / "state", {names[path]: leaf for path, leaf in wanted.items()})
+        found = arrays.read(Path(step_dir).absolute() / STATE, {names[path]: leaf for path, leaf in wanted.items()})
     except Exception as error:
         raise _unreadable(step_dir, error) from error
     return {path: found[name] for path, name in names.items()}
@@ -228,7 +230,7 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
 def _contents(step_dir: Path) -> dict[str, tuple[str, tuple[tuple[int, ...], str]]]:
     """{path as this version names it: (path in the checkpoint, (shape, dtype))}."""
     try:
-        saved = arrays.stored(Path(step_dir).absolute() / "state")
+        saved = arrays.stored(Path(step_dir).absolute() / STATE)
     except Exception as error:
         raise _unreadable(step_dir, error) from error
     number = migrate.format_of(read_json(step_dir, "config.json"), str(step_dir / "config.json"))

@@ -18,6 +18,7 @@ from jaxenc.files import flush, inside, json_object, sha256, write_bytes
 Entry = dict[str, Any]  # {"size": in bytes, "sha256": of the bytes} of a file
 Entries = Mapping[str, Entry]
 CHECKSUMS = "CHECKSUMS.json"
+STATE = "state"  # the folder of a step with its arrays
 FORMAT = 1
 READERS = 4
 LEFT = "left where it is"

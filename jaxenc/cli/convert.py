@@ -15,6 +15,7 @@ from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
 from jaxenc.inference.load import load
 from jaxenc.progress import Bars
+from jaxenc.storage import READ_HERE, must_be_local
 
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
@@ -59,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         parity.must_be_installed()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
+    must_be_local(place, "--from", READ_HERE)
     source = Path(place).expanduser()
     bars = Bars()
     with bars.shown(f"reading {args.source}"):

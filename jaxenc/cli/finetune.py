@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import pathlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.cli.parser import Parser
 from jaxenc.cli.pretrain import add_profile, show_profile
 from jaxenc.processes import barriers, cluster, connection
+from jaxenc.storage import below
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.results import SEEDS, quoted, table
@@ -32,10 +32,10 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     what = "a task such as tasks/text or tasks/glue:sst2, your own FILE.py, or a task.json; --config.FIELD=VALUE sets a field"
     parser.add_argument("--config", required=True, metavar="TASK", help=what)
-    model = "the pretrained model: a run directory or one of its checkpoints"
+    model = "the pretrained model: a run directory or one of its checkpoints, or its URL (gs://...)"
     parser.add_argument("--init-from", required=True, metavar="DIR", help=model)
-    where = "where to write seed_0, seed_1, ... and results.json; if it holds an unfinished run, that run is resumed"
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, metavar="DIR", help=where)
+    where = "where to write seed_0, seed_1, ... and results.json, or its URL; if it holds an unfinished run, that run is resumed"
+    parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds, counted from train.seed (default: %(default)s)")
     add_columns(parser)
     add_profile(parser)
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         profiled = profile.parse(args.profile_steps)
         found = finetune(tune, args.init_from, args.workdir, args.seeds, profiled)
-        show_profile(profiled, args.workdir / SEEDS.format(tune.train.seed))
+        show_profile(profiled, below(args.workdir, SEEDS.format(tune.train.seed)))
         if barriers.is_primary():
             if found.seeds:
                 print(*table(found), quoted(found, args.workdir), sep="\n")

@@ -9,7 +9,7 @@ import os
 import pathlib
 import sys
 
-from jaxenc.checkpoint.mirror import is_saved
+from jaxenc.checkpoint.open_workdir import is_saved
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import pathlib
 
 from jaxenc.cli import finetune
 from jaxenc.cli.parser import Parser
@@ -26,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run directory or one of its checkpoints")
     what = "a task such as tasks/text or tasks/frozen:words, your own FILE.py, or a task.json; a probe reads its task.* and data.*"
     parser.add_argument("--config", required=True, metavar="TASK", help=what)
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, metavar="DIR", help="a new folder, for probe.json")
+    parser.add_argument("--workdir", required=True, metavar="DIR", help="a new folder, or its URL, for probe.json")
     layers = "such as 0,3,6; 0 is the input of the first layer (default: %(default)s)"
     parser.add_argument("--layers", default=ALL, metavar="all|N,N", help=layers)
     parser.add_argument("--seeds", type=int, default=ProbeSettings.seeds, metavar="N", help="number of seeds (default: %(default)s)")

@@ -24,6 +24,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.files import read_json
+from jaxenc.storage import READ_HERE, must_be_local
 from jaxenc.training import override, refusals
 from jaxenc.training.run import Run, from_dict, tables
 
@@ -79,6 +80,7 @@ def _load(name: str) -> Run:
 
 def read(name: str) -> dict[str, Any]:
     """The fields of what `name` describes, as in `resolve`. Raises UserError."""
+    must_be_local(name, "--config", READ_HERE)
     path, _, argument = name.partition(":")
     if path.endswith(".json"):
         return _from_json(pathlib.Path(path))

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import pathlib
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from jaxenc.reports.align import AXES
 from jaxenc.reports.history import ADDRESS
 from jaxenc.reports.panels import DIRECTION_LOSSES
 from jaxenc.reports.report import Report, compare, is_tuning, of_tuning, report
+from jaxenc.storage import below
 from jaxenc.tasks import results
 
 # Losses of the full softmax over the next token, whose exponential is the perplexity of the text.
@@ -41,10 +41,10 @@ def run(args: argparse.Namespace) -> int:
     seeds are runs of their own."""
     runs = history.expanded(args.workdir)
     if len(args.workdir) == 1 and is_tuning(args.workdir[0]):
-        folder = pathlib.Path(args.workdir[0])
+        folder = args.workdir[0]
         tuned, found = of_tuning(folder, args.out)
         print(*results.table(tuned), results.quoted(tuned, folder), f"page:    {found.page}", sep="\n")
-        print(f"curves:  jaxenc report --workdir {folder / results.SEEDS.format(tuned.seeds[0].seed)}")
+        print(f"curves:  jaxenc report --workdir {below(folder, results.SEEDS.format(tuned.seeds[0].seed))}")
     elif len(runs) > 1:
         found = compare(args.workdir, args.align, not args.no_baselines, args.out)
         for note in found.notes:

@@ -1,14 +1,17 @@
 """Which folders a command may write to. What is already there is named in the message and never overwritten."""
 
+import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Collection
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
+from jaxenc import storage
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, user_errors
-from jaxenc.storage import must_be_local
+from jaxenc.files import held, read_json, user_errors
+from jaxenc.storage import is_url, must_be_local
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
 IGNORED = (
@@ -27,17 +30,40 @@ def must_be_new(out: Path, option: str) -> None:
 
     option: the name of `out` in messages, such as the command-line option that gives it.
     """
-    must_be_local(out, option)
+    must_be_local(out, option, storage.WRITE_HERE)
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
             raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")
         _check_above(out, option)
 
 
+@contextlib.contextmanager
+def new_folder(out: str | Path, option: str) -> Iterator[Callable[[], Path]]:
+    """What makes a new folder to write to: `out` itself, or for a URL one in the cache, whose files are uploaded when the block succeeds.
+    Raises UserError, before any work is done, as `must_be_new`, and for a URL that cannot be written to."""
+    if not is_url(out):
+        must_be_new(Path(out), option)
+        yield lambda: _made(Path(out), f"free some space or choose another {option}")
+        return
+    there = storage.folder(str(out))
+    if found := there.names():
+        raise UserError(f"exists already, {_shown(found)}", there.url, f"choose another {option}")
+    there.must_be_writable(option)
+    here = storage.cache() / "new" / storage.key(there.url)
+    with held(here, f"wait for it, or choose another {option}"):
+        try:
+            shutil.rmtree(here / "files", ignore_errors=True)  # of a process that was killed
+            yield lambda: _made(here / "files", storage.HERE)
+            names = [path.relative_to(here / "files").as_posix() for path in (here / "files").rglob("*") if path.is_file()]
+            storage.many(lambda name: there.upload(here / "files" / name, name), names)
+        finally:
+            shutil.rmtree(here / "files", ignore_errors=True)
+
+
 def must_be_new_file(out: Path, option: str) -> None:
     """Raises UserError, before any work is done, where the file `out` cannot be made: something is there, or no folder that it can stand
     in, or a folder that is not to be changed; or `-`, by which standard output is meant. option: as in `must_be_new`."""
-    must_be_local(out, option)
+    must_be_local(out, option, storage.WRITE_HERE)
     if str(out) == "-":
         raise UserError("standard output is not what it writes to", f"{option} -", "name a file")
     with user_errors(out, f"choose another {option}"):
@@ -55,7 +81,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
 
     A run that was killed at any moment is still a run. IGNORED names do not count. option: as in `must_be_new`.
     """
-    must_be_local(workdir, option)
+    must_be_local(workdir, option, storage.AS_TEXT)
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
             raise UserError(f"exists already, {described(workdir)}, and is not a run directory", workdir, f"choose another {option}")
@@ -65,7 +91,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
 def must_hold_only(workdir: Path, names: Collection[str], option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones. names: patterns
     of `fnmatch`."""
-    must_be_local(workdir, option)
+    must_be_local(workdir, option, storage.WRITE_HERE)
     known = lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and all(map(known, _names(workdir)))):
@@ -115,10 +141,18 @@ def described(path: Path) -> str:
 
 def _listed(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
-    if not names:
-        return "an empty folder"
+    return _shown(names) if names else "an empty folder"
+
+
+def _shown(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"a folder with {', '.join(names[:SHOWN])}{more}"
+
+
+def _made(folder: Path, advice: str) -> Path:
+    with user_errors(folder, advice):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _check_above(path: Path, option: str) -> None:

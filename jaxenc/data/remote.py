@@ -33,6 +33,11 @@ def folder() -> Path:
     return storage.cache() / "inputs"
 
 
+def near(name: str | Path) -> Path:
+    """A file on this machine: the one at the path `name`, or a copy of the one at the URL `name`. Raises UserError as `staged`."""
+    return staged(str(name), folder()).path if storage.is_url(name) else Path(name)
+
+
 def found(url: str) -> list[str]:
     """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern; sorted. Raises UserError if
     there are none."""

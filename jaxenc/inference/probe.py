@@ -6,13 +6,13 @@ import pathlib
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxenc.data.folders import must_be_new
+from jaxenc.data.folders import new_folder
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.inference import sentences as texts
@@ -94,11 +94,15 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
 
     The model runs over the data once. A unit is a word of a `tag` task, or a text of a `classify` task, whose vector is the mean over its
     words, without special tokens. Baselines: the most frequent label, and for words the most frequent label of each word. workdir: a new
-    folder for probe.json; during training it also holds the features, 4 bytes per number. Raises UserError, before anything is computed,
-    for another kind of task, for files that cannot be read and for a folder that is not new.
+    folder for probe.json, or its URL; during training the folder, or the cache folder, also holds the features, 4 bytes per number.
+    Raises UserError, before anything is computed, for another kind of task, for files that cannot be read and for a folder that is not new.
     """
-    workdir = pathlib.Path(workdir)
-    must_be_new(workdir, "--workdir")
+    with new_folder(workdir, "--workdir") as make:
+        return _probe(model, tune, make, settings)
+
+
+def _probe(model: str | pathlib.Path, tune: FineTune, make: Callable[[], pathlib.Path], settings: ProbeSettings) -> Table:
+    """make: makes the folder to write to."""
     if missing := [split for split in ("train", "dev") if not tune.data.names(split)]:
         raise UserError(f"data.{missing[0]} is not set", fix=f"name its file with --config.data.{missing[0]}=FILE")
     print(f"probe: opening {model}, and reading the examples", file=sys.stderr, flush=True)
@@ -109,8 +113,8 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
     train, dev = (_split(loaded, task, found[split]) for split in ("train", "dev"))
     pooled = not isinstance(found["train"][0], Tagged)
     number = {name: i for i, name in enumerate(task.classes)}
+    workdir = make()
     with user_errors(workdir, ADVICE):
-        workdir.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".features-", dir=workdir) as folder:
             files = (pathlib.Path(folder) / f"{split}.npy" for split in ("train", "dev"))
             arrays = [word_features.write(loaded, one.words, file, pooled) for one, file in zip((train, dev), files, strict=True)]

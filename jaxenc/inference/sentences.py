@@ -6,6 +6,7 @@ from jaxenc.data import readers
 from jaxenc.errors import UserError
 from jaxenc.inference import spans
 from jaxenc.inference.model import Model
+from jaxenc.storage import READ_HERE, must_be_local
 
 OPTIONS = {"splitter": "--raw", "pieces": "--pieces"}
 CUTS = ("blanks", *OPTIONS)  # what cuts a line into words
@@ -14,6 +15,7 @@ CUTS = ("blanks", *OPTIONS)  # what cuts a line into words
 def read(name: str) -> Iterator[str]:
     r"""The lines of a UTF-8 file, also empty ones, without their ends, \n or \r\n. Raises UserError with the number of a line that is not
     UTF-8."""
+    must_be_local(name, "--input", READ_HERE)
     readers.check_file(name)
     with open(name, "rb") as file:
         for number, raw in enumerate(file, 1):

@@ -88,16 +88,22 @@ class History:
 
 
 def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
-    """`workdirs`, with the run directories of its seeds, in order, in the place of a work directory of `finetune` on this machine."""
+    """`workdirs`, paths and URLs, with the run directories of its seeds, in order, in the place of a work directory of `finetune`."""
     return [run for workdir in map(str, workdirs) for run in _seeds(workdir) or [workdir]]
 
 
 def _seeds(workdir: str) -> list[str]:
     """[] for any other folder, such as the run directory of a seed."""
-    if storage.is_url(workdir) or pathlib.Path(workdir, METRICS).exists():
+    names = storage.names(workdir)
+    if METRICS in names:
         return []
-    found = pathlib.Path(workdir).glob(SEEDS.format("[0-9]*"))
-    return [str(path) for path in sorted(found, key=lambda path: (len(path.name), path.name)) if path.is_dir()]
+    numbers = sorted(int(number) for name in names if (number := name.removeprefix(SEEDS.format(""))) != name and number.isdecimal())
+    return [storage.below(workdir, SEEDS.format(number)) for number in numbers]
+
+
+def has_numbers(workdir: str | pathlib.Path) -> bool:
+    """Whether a run directory, or the one at a URL, has a metrics.jsonl."""
+    return METRICS in storage.names(workdir)
 
 
 def read(workdir: str | pathlib.Path, name: str = "") -> History:

@@ -46,6 +46,7 @@ def report(
     (`reports.normal`). out: another file for the page; the picture is beside it. recipe: from the name of a recipe to its fields, {} where
     it is not known. Raises UserError for a run without metrics.
     """
+    _check(out)
     run = _read(workdir, str(workdir))
     found = _of_run(run, with_baselines, pathlib.Path(out or run.workdir / PAGE), recipe)
     if not out:
@@ -56,6 +57,7 @@ def report(
 def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_baselines: bool = True, out: str | pathlib.Path = "") -> Report:
     """Writes a page and a picture of several runs, as comparison.html and .png to the directory of the first or as `out`; the seeds of a
     work directory of `finetune` are runs of their own. by: a name of `align.AXES`. Raises UserError as `report` and `align.positions`."""
+    _check(out)
     notes: list[str] = []
     each = _begun(workdirs, notes)
     runs = [_read(workdir, name) for workdir, name in zip(each, _names(each), strict=True)]
@@ -75,33 +77,37 @@ def compare(workdirs: Sequence[str | pathlib.Path], by: str = "step", with_basel
 
 def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tuple[Results, Report]:
     """(the results of a fine-tuning; its report): writes a page and a picture of all seeds, and those of each seed to its own directory.
-    Raises UserError for a folder that is not one of `finetune`."""
-    workdir = pathlib.Path(workdir)
-    found = Results.read(workdir / results.NAME)
-    folders = [workdir / results.SEEDS.format(one.seed) for one in found.seeds]
-    runs = [history.read(folder, folder.name) for folder in folders if (folder / METRICS).is_file()]
-    for run in runs:
-        _of_run(dataclasses.replace(run, name=str(run.workdir)), False, run.workdir / PAGE, NO_RECIPE)
-    page = pathlib.Path(out or workdir / PAGE)
-    links = {run.name: os.path.relpath(run.workdir / PAGE, page.parent) for run in runs}
-    held_out = runs[0].held_out if runs else {}
-    wrote = Report(held_out, {}, page, page.with_suffix(".png"), ())
-    _write(wrote, tuned.page(str(workdir), found, runs, links), picture.picture([tuned.scores(found), *panels.of_runs(runs, "step", {})]))
+    workdir: a path or a URL. Raises UserError for a folder that is not one of `finetune`."""
+    _check(out)
+    with storage.at_hand(workdir, (results.NAME,)) as home:
+        found = Results.read(home / results.NAME)
+        seeds = {results.SEEDS.format(one.seed): storage.below(workdir, results.SEEDS.format(one.seed)) for one in found.seeds}
+        runs = [history.read(folder, name) for name, folder in seeds.items() if history.has_numbers(folder)]
+        page = pathlib.Path(out or home / PAGE)
+        for run in runs:
+            (home / run.name).mkdir(exist_ok=True)
+            _upload(_of_run(dataclasses.replace(run, name=seeds[run.name]), False, home / run.name / PAGE, NO_RECIPE), seeds[run.name])
+        links = {run.name: os.path.relpath(home / run.name / PAGE, page.parent) for run in runs}
+        wrote = Report(runs[0].held_out if runs else {}, {}, page, page.with_suffix(".png"), ())
+        drawn = [tuned.scores(found), *panels.of_runs(runs, "step", {})]
+        _write(wrote, tuned.page(str(workdir), found, runs, links), picture.picture(drawn))
+        if not out:
+            _upload(wrote, workdir)
     return found, wrote
 
 
 def _begun(workdirs: Sequence[str | pathlib.Path], notes: list[str]) -> list[str]:
     """The run directories of `workdirs`; a seed of a fine-tuning that has no numbers yet is left out, with a line in `notes`."""
     each = history.expanded(workdirs)
-    waiting = [run for run in each if run not in map(str, workdirs) and not pathlib.Path(run, METRICS).is_file()]
+    waiting = [run for run in each if run not in map(str, workdirs) and not history.has_numbers(run)]
     notes += [f"{seed} has no numbers yet, and is left out" for seed in waiting]
     return [run for run in each if run not in waiting] or each
 
 
 def is_tuning(workdir: str | pathlib.Path) -> bool:
-    """Whether a folder of this machine is the work directory of `finetune`, and not the run directory of a seed."""
-    folder = pathlib.Path(workdir)
-    return not storage.is_url(workdir) and (folder / results.NAME).is_file() and not (folder / METRICS).is_file()
+    """Whether a folder, a path or a URL, is the work directory of `finetune`, and not the run directory of a seed."""
+    names = storage.names(workdir)
+    return results.NAME in names and METRICS not in names
 
 
 def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Callable[[str], Mapping[str, Any]]) -> Report:
@@ -118,9 +124,15 @@ def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Call
     return found
 
 
+def _check(out: str | pathlib.Path) -> None:
+    """Raises UserError where `out`, if it is not '', cannot be the file of a page."""
+    if out:
+        storage.must_be_local(out, "--out", storage.WRITE_HERE)
+        if pathlib.Path(out).suffix != ".html":
+            raise UserError("the page is HTML", f"--out {out}", "name a file that ends in .html")
+
+
 def _write(found: Report, html: str, png: bytes) -> None:
-    if found.page.suffix != ".html":
-        raise UserError("the page is HTML", f"--out {found.page}", "name a file that ends in .html")
     with user_errors(found.page, ADVICE):
         # A lone surrogate, of a name that is not UTF-8, has no encoding.
         write_bytes(found.page, html.encode("utf-8", "backslashreplace"))
@@ -139,7 +151,7 @@ def _text(run: History, notes: list[str]) -> Text:
 def _read(workdir: str | pathlib.Path, name: str) -> History:
     """`history.read` of a path or a URL, and of no path that was meant as a URL."""
     if not storage.is_url(workdir):
-        storage.must_be_local(workdir, "--workdir")
+        storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
     return history.read(workdir, name)
 
 

@@ -50,7 +50,7 @@ class Seen:
 def look(workdir: str) -> Seen:
     """What a run directory says now; of one at a URL, its files are copied first. Raises UserError for files that are damaged."""
     if not storage.is_url(workdir):
-        storage.must_be_local(workdir, "--workdir")
+        storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
         return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
     steps = RemoteSteps(storage.folder(workdir).below("checkpoints")).steps()
     with storage.at_hand(workdir, history.FILES) as place:

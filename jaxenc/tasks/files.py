@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+from jaxenc import storage
 from jaxenc.config import at_least
 from jaxenc.data.readers.document import Reading
 from jaxenc.errors import UserError
@@ -12,7 +13,7 @@ from jaxenc.errors import UserError
 class FilesConfig:
     """Which files hold the examples of a task.
 
-    path: the folder of `train`, `dev` and `test`, a dataset saved by `datasets` of Hugging Face, or `tfds:NAME`. '' = none.
+    path: the folder of `train`, `dev` and `test` or its URL, a dataset saved by `datasets` of Hugging Face, or `tfds:NAME`. '' = none.
     train: the file of the training examples, or the split of a dataset. `A,B` is both, `A|B` the first that exists, `A|` A or none.
     dev: the same for the examples that the model is evaluated on. '' = none.
     test: the same for the examples that it answers at the end. '' = none.
@@ -48,7 +49,7 @@ class FilesConfig:
         found = [self._listed(alternative) for alternative in getattr(self, split).split("|")]
         if self.path.startswith("tfds:"):
             return next((names for names in found if not any("." in name.removeprefix(self.path) for name in names)), found[0])
-        return next((names for names in found if all(map(os.path.exists, names))), found[0])
+        return next((names for names in found if all(map(_exists, names))), found[0])
 
     def _listed(self, alternative: str) -> list[str]:
         listed = [name for name in alternative.split(",") if name]
@@ -57,3 +58,9 @@ class FilesConfig:
     def limit(self, split: str) -> int:
         """How many examples of a split are used, 0 for all."""
         return {"train": self.train_rows, "dev": self.dev_rows}.get(split, 0)
+
+
+def _exists(name: str) -> bool:
+    """Whether there is a file or a folder at a path or a URL."""
+    above, _, last = name.rstrip("/").rpartition("/")
+    return last in storage.names(above) if storage.is_url(name) else os.path.exists(name)

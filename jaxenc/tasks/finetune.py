@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import pathlib
-import shutil
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -13,9 +12,10 @@ from typing import Any
 import jax
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.verify import steps
+from jaxenc.checkpoint.workdir import STEPS, Workdir
 from jaxenc.config import fingerprint
-from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors, write_bytes
 from jaxenc.processes import barriers
@@ -41,13 +41,17 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     their compiled programs. WORKDIR/results.json has the scores of every seed and their summary; in seed_N, result.json has those of one
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
     reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
-    writes. profiled: the first and the last step of a trace of the first seed (`training.profile`). Raises UserError, before anything is
-    written, for settings, files or a model that do not fit together, and the errors of `training.pretrain.pretrain`.
+    writes. init_from, workdir: a folder, or its URL (docs/storage.md). profiled: the first and the last step of a trace of the first seed
+    (`training.profile`). Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the
+    errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
-    workdir = pathlib.Path(workdir)
-    must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME, *results.REPORTS), "--workdir")
+    with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, place):
+        return _finetune(tune, init_from, folder, place, seeds, profiled)
+
+
+def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, place: Workdir, seeds: int, profiled: Steps) -> Results:
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     with Bars(barriers.is_primary()).shown("reading the examples and the model"):
@@ -56,7 +60,8 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
     kept = _seeds_before(workdir, directories)
-    refuse_other_tuning(tuning, (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept)))
+    before = (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept))
+    barriers.from_primary("seeds before", lambda: refuse_other_tuning(tuning, before, place))
     refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
     with contextlib.ExitStack() as holding:
@@ -64,12 +69,12 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
-            outcome = _seed(tuning, seed, directory, profiled if seed == tune.train.seed else Steps())
+            outcome = _seed(tuning, seed, directory, place, profiled if seed == tune.train.seed else Steps())
             if outcome is None:
                 return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)
             found = _together(tuning, kept, done)
-            barriers.from_primary("results", lambda found=found: _write(workdir, found))
+            barriers.from_primary("results", lambda found=found: _write(workdir, found, place))
     return found
 
 
@@ -88,46 +93,61 @@ def _together(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) 
 
 
 def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> str:
-    step = max(steps(directory / "checkpoints"), default=0)
+    step = max(steps(directory / STEPS), default=0)
     return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
 
-def _write(workdir: pathlib.Path, found: Results) -> None:
+def _write(workdir: pathlib.Path, found: Results, place: Workdir) -> None:
     with user_errors(workdir / results.NAME, ADVICE):
         write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+    place.publish()
 
 
-def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, profiled: Steps) -> Outcome | None:
+def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, profiled: Steps) -> Outcome | None:
     """The result of one seed, the same in every process; None if it was stopped."""
-    started = time.monotonic()
-    try:
-        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start))
-    except Diverged as error:
-        return Outcome(seed, str(directory), 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
-    if ended.preempted:
-        return None
-    path = directory / RESULT
-    saved = barriers.from_primary("saved result", lambda: dataclasses.asdict(Outcome.read(path)) if path.exists() else {})
-    before = Outcome(**saved) if saved else None
+    started, named = time.monotonic(), place.named(str(directory))
     splits = {name: tuning.splits[name] for name in ANSWERED if name in tuning.splits}
     rows = {name: fingerprint([one.fingerprint, *[example.name for example in one.examples]]) for name, one in splits.items()}
+    before = _before(directory, place)
     # Test examples may be new after the run has finished.
     new = [name for name in splits if before is None or before.answered.get(name) != rows[name]]
     if before and not new:
+        if barriers.is_primary():
+            print(f"{named}: finished; nothing to do", file=sys.stderr, flush=True)
         return before
+    place.fetch(directory)
+    try:
+        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start), place=place)
+    except Diverged as error:
+        return Outcome(seed, named, 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
+    if ended.preempted:
+        return None
     step, scores = (before.step, before.scores) if before else _kept(tuning, directory, ended.step)
     seconds = before.seconds if before else round(time.monotonic() - started, 3)
     for name in new:
-        _answer(tuning, seed, directory, step, name)
-    outcome = Outcome(seed, str(directory), step, scores, seconds=seconds, answered=rows)
+        _answer(tuning, seed, directory, place.whole(directory, step), name)
+    outcome = Outcome(seed, named, step, scores, seconds=seconds, answered=rows)
 
     def finish() -> dict[str, Any]:
-        _remove_others(directory, {step, ended.step})
-        with user_errors(path, ADVICE):
-            outcome.write(path)
+        # The answers and metrics.jsonl are uploaded before the result, which says that they are there.
+        place.publish()
+        place.keep(directory, {step, ended.step})
+        with user_errors(directory / RESULT, ADVICE):
+            outcome.write(directory / RESULT)
         return dataclasses.asdict(outcome)
 
     return Outcome(**barriers.from_primary("result", finish))
+
+
+def _before(directory: pathlib.Path, place: Workdir) -> Outcome | None:
+    """The result of a finished seed, as process 0 finds it; None for another one, and for one whose kept checkpoint does not verify."""
+
+    def read() -> dict[str, Any]:
+        found = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None
+        return dataclasses.asdict(found) if found and place.holds(directory, found.step) else {}
+
+    saved = barriers.from_primary("saved result", read)
+    return Outcome(**saved) if saved else None
 
 
 def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
@@ -148,13 +168,13 @@ def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict
     return step, {name: value for name, value in scores.items() if not name.endswith("_predictions")}
 
 
-def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split: str) -> None:
-    """Writes the answers that the checkpoint of `step` gives to the examples of a split."""
+def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step_dir: pathlib.Path, split: str) -> None:
+    """Writes the answers that a checkpoint gives to the examples of a split."""
     job, one = tuning.job(seed, directory, split), tuning.splits[split]
     phase = job.run.plan[0]
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
-        params = restore.restore_params(directory / "checkpoints" / str(step), place.abstract.all_params)
+        params = restore.restore_params(step_dir, place.abstract.all_params)
         found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
 
     def write() -> None:
@@ -175,9 +195,3 @@ def _lines(split: Split, answers: Sequence[Any], details: Sequence[Mapping[str, 
     rows = zip(split.examples, answers, known, details, strict=True)
     written = ({"id": example.name, "answer": answer, **label, **more} for example, answer, label, more in rows)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in written)
-
-
-def _remove_others(directory: pathlib.Path, kept: set[int]) -> None:
-    """Deletes all checkpoints of a finished run except those of `kept`."""
-    for step in set(steps(directory / "checkpoints")) - kept:
-        shutil.rmtree(directory / "checkpoints" / str(step))

@@ -29,8 +29,9 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
 
 
 def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
-    """The run directory of `folder`, which is one or one of its checkpoints."""
+    """The run directory of `folder`, a path or a URL, which is one or one of its checkpoints."""
     if isinstance(folder, str):
+        folder = folder.rstrip("/").removesuffix("/checkpoints")
         above, _, last = folder.rpartition("/checkpoints/")
         return above if last.isdigit() else folder
     return folder.parent.parent if folder.parent.name == "checkpoints" else folder

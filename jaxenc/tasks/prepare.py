@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.download import downloaded_by_all
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.config import fingerprint
 from jaxenc.data import tokenizers
@@ -21,8 +22,10 @@ from jaxenc.families import MODELS
 from jaxenc.files import sha256, user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
+from jaxenc.storage import is_url
 from jaxenc.tasks import published, recipe, rows
 from jaxenc.tasks.framing import CHARACTERS, Framing, as_tuned
+from jaxenc.tasks.kept import step_of
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
@@ -56,13 +59,14 @@ class Split:
 class Tuning:
     """A task on one model, ready to run.
 
-    tune: the settings, with the task fitted to its training examples. start: the checkpoint that the parameters come from. splits: those
-    that have files. programs: shared by the runs of all seeds.
+    tune: the settings, with the task fitted to its training examples. start: the checkpoint that the parameters come from, on this machine.
+    origin: its path or its URL. splits: those that have files. programs: shared by the runs of all seeds.
     """
 
     tune: FineTune
     run: Run
     start: pathlib.Path
+    origin: str
     tokenizer: Tokenizer
     splits: Mapping[str, Split]
     programs: Programs
@@ -144,7 +148,7 @@ class Tuning:
         """The content of manifest.json: what identifies the training and dev examples, the tokenizer and the model at the start."""
         parts = {name: split.fingerprint for name, split in self.splits.items() if name != "test"}
         listed = self.start / CHECKSUMS
-        start = {"path": str(self.start), "checksums": sha256(listed) if listed.is_file() else ""}
+        start = {"path": self.origin, "checksums": sha256(listed) if listed.is_file() else ""}
         return {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary), START: start}
 
     def _files(self) -> dict[str, bytes]:
@@ -160,10 +164,10 @@ class Tuning:
 def open_task(tune: FineTune, init_from: str) -> Tuning:
     """Reads the model's config, the examples and their rows.
 
-    init_from: a run directory or one of its checkpoints. Raises UserError for a model without a tokenizer or without the task's heads, for
-    files that cannot be read and for examples that do not fit; it writes nothing.
+    init_from: a run directory or one of its checkpoints, or its URL. Every process calls it. Raises UserError for a model without a
+    tokenizer or without the task's heads, for files that cannot be read and for examples that do not fit; it writes nothing.
     """
-    start = restore.find(init_from, tune.checkpoint.verify, "--init-from")
+    start, origin = _start(init_from, tune.checkpoint.verify)
     base = of_checkpoint(start)
     tokenizer = _tokenizer(start).framed_as(base.model.row_frame)
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
@@ -178,7 +182,17 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     splits = {split: Split(found, tune.task.features(found, framing)) for split, found in examples.items()}
     platform = meshes.platform(meshes.make(tune.mesh).devices.flat[0])
     model = base.with_vocabulary(tokenizer.vocabulary).model
-    return Tuning(tune, as_run(tune, objective, model, len(splits["train"].features), platform), start, tokenizer, splits, Programs())
+    run = as_run(tune, objective, model, len(splits["train"].features), platform)
+    return Tuning(tune, run, start, origin, tokenizer, splits, Programs())
+
+
+def _start(init_from: str, check: bool) -> tuple[pathlib.Path, str]:
+    """(the checkpoint that `init_from` names, on this machine; its path or its URL). Of a URL every process has the same step."""
+    if is_url(init_from):
+        start = downloaded_by_all(init_from, check, "--init-from")
+        return start, str(step_of(init_from, int(start.name)))
+    start = restore.find(init_from, check, "--init-from")
+    return start, str(start)
 
 
 def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
@@ -187,7 +201,7 @@ def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
     tokenizer = as_tuned(_tokenizer(step_dir), run.model, step_dir)
     examples = tune.task.examples(tune.data, "dev")
     splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
-    return Tuning(tune, run, step_dir, tokenizer, splits, Programs())
+    return Tuning(tune, run, step_dir, str(step_dir), tokenizer, splits, Programs())
 
 
 def _tokenizer(step_dir: pathlib.Path) -> Tokenizer:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxenc import config
 from jaxenc.checkpoint import restore
-from jaxenc.checkpoint.verify import newest_valid
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
@@ -21,13 +21,12 @@ MAY_CHANGE = (*refusals.MAY_CHANGE, "data.*", "train.seed", "published")
 ANOTHER = "choose another --workdir"
 
 
-def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path]) -> None:
+def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path], place: Workdir) -> None:
     """Raises UserError where the newest checkpoint of one of the seeds' directories was written with other settings, other training or dev
-    examples or another model to start from. The test examples may change: they are only answered."""
+    examples or another model to start from. The test examples may change: they are only answered. place: holds them."""
     for directory in directories:
-        step = newest_valid(directory / "checkpoints", check=False, set_aside=False)
-        if step is not None:
-            _refuse(tuning, directory, directory / "checkpoints" / str(step))
+        if (newest := place.newest(directory)) is not None:
+            _refuse(tuning, directory, newest)
 
 
 def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> None:

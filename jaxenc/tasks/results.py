@@ -10,12 +10,14 @@ from typing import Any, Self
 
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
+from jaxenc.storage import below
 from jaxenc.tasks.scores import DEGENERATE
 from jaxenc.training.record import is_name, is_number
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
+HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold
 SHOWN = 6  # scores in a row of `table`
 # Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
 # at 1e-3. With 150 examples and 14 steps: 0.30 at 3e-5, 0.44 at 1e-3. A model with hardly any pretraining gave nearly one answer after 19
@@ -176,9 +178,9 @@ def _is_twice(results: Results, name: str) -> bool:
     return name.endswith("_accuracy") and all(abs(scores[name] - scores.get("accuracy", math.inf)) < 1e-6 for scores in done)
 
 
-def quoted(results: Results, workdir: pathlib.Path) -> str:
-    """The last line of a fine-tuning: where the scores are, and which number to quote."""
-    where = f"results: {workdir / NAME}"
+def quoted(results: Results, workdir: str | pathlib.Path) -> str:
+    """The last line of a fine-tuning: where the scores are, and which number to quote. workdir: a path or a URL."""
+    where = f"results: {below(workdir, NAME)}"
     if results.metric not in results.summary:
         return f"{where}; no dev set, so no scores" if results.failed < len(results.seeds) else where
     count, metric = len(results.seeds) - results.failed, results.shown.get(results.metric, results.metric)

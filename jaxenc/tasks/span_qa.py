@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -75,7 +74,7 @@ class SpanQa(Task[Question]):
         where `impossible` is false for a question without an answer."""
         found: dict[str, Question] = {}
         for file in files.names(split):
-            for question in squad_files.read(Path(file)):
+            for question in squad_files.read(file):
                 if question.name in found:
                     where = found[question.name].where
                     raise UserError(f"{where} has this id too", question.where, "give every question an id of its own")

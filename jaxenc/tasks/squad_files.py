@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaxenc.data import remote
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.tasks.task import Example
@@ -46,15 +47,15 @@ class Question(Example):
         return next((answer for answer in self.answers if answer[1] != LOST), None)
 
 
-def read(path: Path) -> tuple[Question, ...]:
-    """The questions of a file, in its order.
+def read(path: str | Path) -> tuple[Question, ...]:
+    """The questions of a file, in its order. path: its path or its URL.
 
     The file is SQuAD's own JSON (data, paragraphs, qas) or has flat records {id, question, context, answers: {text, answer_start}} under
     `data`, as the `datasets` library writes them. Offsets count characters, not bytes. An empty list of answers means that the question has
     no answer; a question without `answers` is not labelled. Answers that are not where the file says are kept for scoring; see `lost`.
     Raises UserError with the file and the question's id, or its place where it has no id, for anything else.
     """
-    content = read_json(path, FORMAT)
+    content = read_json(remote.near(path), FORMAT)
     questions: dict[str, Question] = {}
     for number, entry in enumerate(_get(content, "data", list, str(path))):
         where = f"{path}: data[{number}]"
@@ -75,7 +76,7 @@ def lost(questions: Sequence[Question]) -> str:
     return f"{count} and not trained on; the first belongs to question {names[0]}"
 
 
-def _of_article(path: Path, entry: Mapping[str, Any], where: str) -> Iterator[Question]:
+def _of_article(path: str | Path, entry: Mapping[str, Any], where: str) -> Iterator[Question]:
     for p, paragraph in enumerate(_get(entry, "paragraphs", list, where)):
         at = f"{where}.paragraphs[{p}]"
         _is(paragraph, dict, at, "the paragraph")
@@ -84,7 +85,7 @@ def _of_article(path: Path, entry: Mapping[str, Any], where: str) -> Iterator[Qu
             yield _question(path, item, paragraph, f"{at}.qas[{q}]")
 
 
-def _question(path: Path, item: Mapping[str, Any], paragraph: Mapping[str, Any], where: str) -> Question:
+def _question(path: str | Path, item: Mapping[str, Any], paragraph: Mapping[str, Any], where: str) -> Question:
     """item: holds id, question and answers; paragraph: holds the context."""
     name = _get(item, "id", str, where)
     where = f"{path}: question {name}"

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from jaxenc.data import remote
 from jaxenc.data.readers import compressed
 from jaxenc.data.readers.document import Counts
 from jaxenc.data.readers.sources import READABLE
 from jaxenc.data.readers.streams import HEAD
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
+from jaxenc.storage import is_url
 from jaxenc.tasks import conll, tag_scores
 from jaxenc.tasks.task import Example
 
@@ -83,7 +85,7 @@ class Columns:
         if name.endswith(OF_COLUMNS):
             found = conll.sentences(file, self.words)
             return [Tagged(one.name or str(i), f"{file}:{one.lines[0]}", one.words) for i, one in enumerate(found)]
-        if name.endswith(".txt") and os.path.isfile(file) and self._are_tagged(_head(file)):
+        if name.endswith(".txt") and (is_url(file) or os.path.isfile(file)) and self._are_tagged(_head(file)):
             raise UserError("has a word and its tag a line, and a .txt is read as a sentence a line", file, "save it as a .conll file")
         return []
 
@@ -128,7 +130,7 @@ class Columns:
 
 def _head(file: str) -> list[str]:
     """The first lines of a file, each whole."""
-    with user_errors(file, READABLE), open(file, "rb", buffering=HEAD) as raw:
+    with user_errors(file, READABLE), open(remote.near(file), "rb", buffering=HEAD) as raw:
         unpacked, _ = compressed.unpacked(raw, file, Counts())
         return unpacked.peek(HEAD)[:HEAD].rpartition(b"\n")[0].decode("utf-8", "replace").split("\n")
 

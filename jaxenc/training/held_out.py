@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxenc.checkpoint import restore
-from jaxenc.checkpoint.download import downloaded
+from jaxenc.checkpoint.download import downloaded_by_all
 from jaxenc.checkpoint.verify import steps
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
@@ -22,7 +22,7 @@ from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.progress import Bars
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.storage import is_url, must_be_local
+from jaxenc.storage import AS_TEXT, is_url, must_be_local
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.assess import assessment
@@ -94,9 +94,8 @@ def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib
     """The checkpoint of a run directory to evaluate, as `evaluate` says, which process 0 chooses; of a URL, its copy on this machine.
     check: compare every byte with its checksum. Raises UserError for a step that is not there."""
     if is_url(workdir):
-        fetch = lambda step: downloaded(str(workdir), check, "--workdir", step, frozen=True)
-        return fetch(barriers.from_primary("checkpoint", lambda: int(fetch(step).name)))
-    must_be_local(workdir, "--workdir")
+        return downloaded_by_all(str(workdir), check, "--workdir", step, frozen=True)
+    must_be_local(workdir, "--workdir", AS_TEXT)
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import jax
 
-from jaxenc.checkpoint import mirror, restore
+from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.checkpoint.mirror import Workdir
+from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.restore import Start
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
@@ -58,7 +59,8 @@ def pretrain(
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
     check_run(run, models)
-    with mirror.opened(workdir, run.checkpoint.verify) as (folder, place):
+    with opened(workdir, run.checkpoint.verify) as (folder, place):
+        place.fetch(folder)
         job = dataclasses.replace(prepare.prepare(run, folder, heads, models), profiled=profiled)
         return train_job(job, continue_from, init_from, init_map, place)
 

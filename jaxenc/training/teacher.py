@@ -12,9 +12,9 @@ import pathlib
 from jaxenc import config
 from jaxenc.checkpoint import migrate, restore
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.checkpoint.mirror import Workdir
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.errors import UserError
 from jaxenc.families import Models
 from jaxenc.families.contract import ModelConfig

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ import jaxenc
 from jaxenc import storage, tree
 from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.verify import CHECKSUMS
-from jaxenc.cli import main
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
 from jaxenc.reports.report import report
@@ -205,15 +203,6 @@ def test_a_run_starts_from_the_parameters_at_a_url(root: str, run: Run, plain: P
     shutil.copytree(plain, bucket.at(f"{root}/run"))
     once = dataclasses.replace(run, train=dataclasses.replace(run.train, steps=1), eval=dataclasses.replace(run.eval, every=0))
     assert pretrain(once, f"{root}/new", init_from=f"{root}/run").step == 1
-
-
-@pytest.mark.parametrize(
-    "given", [["data", "--input", "docstrings", "--tokenizer", "x", "--out"], ["probe", "--config", "x", "--model", "y", "--workdir"]]
-)
-def test_what_writes_a_folder_takes_no_url(root: str, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main([*given, "gs://bucket/out"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-    assert not os.path.exists("gs:")
 
 
 def test_a_stopped_run_says_whether_its_step_is_at_the_url(root: str, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:

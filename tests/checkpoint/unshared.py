@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxenc.checkpoint import mirror
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.processes import cluster, connection
 from tests import bucket
@@ -34,7 +34,7 @@ def state(step: int) -> dict[str, dict[str, jax.Array]]:
 
 
 def save(url: str) -> None:
-    with mirror.opened(url, True) as (path, place):
+    with opened(url, True) as (path, place):
         directory = path / "checkpoints"
         with Manager(directory, CheckpointConfig(keep=1), upload=place.upload(directory)) as checkpoints:
             for step in (1, 2):

@@ -2,7 +2,8 @@
 
 Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read; that of a task begins). The
 file of notes also has a line `start` for each process. With JAXENC_TEST_BUCKET there is a `tests.bucket`, whose requests for a
-CHECKSUMS.json are stages too: `put-begun`, `put-done`, `rm-begun`, `rm-done`.
+CHECKSUMS.json are stages too: `put-begun`, `put-done`, `rm-begun`, `rm-done`; and those for the files that a fine-tuning ends with:
+`answers-begun`, `answers-done`, `result-begun`, `result-done`, `results-begun`, `results-done`.
 
 Arguments: file of notes, accident, stage, n, then the command and its own.
 """
@@ -24,6 +25,7 @@ from jaxenc.training import evaluate, loop, predict, pretrain, state
 from tests import bucket, contexts
 
 PREDICT = predict.predict
+ENDS = {"dev.jsonl": "answers", "result.json": "result", "results.json": "results"}
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 
 
@@ -89,8 +91,11 @@ def predict_rows(*given: Any) -> Any:
 
 
 def request(kind: str, name: str, done: bool) -> None:
-    if name.endswith(CHECKSUMS) and kind in ("put", "rm"):
-        stage(f"{kind}-{'done' if done else 'begun'}")
+    name, state = name.rpartition("/")[2], "done" if done else "begun"
+    if name == CHECKSUMS and kind in ("put", "rm"):
+        stage(f"{kind}-{state}")
+    if name in ENDS and kind == "put":
+        stage(f"{ENDS[name]}-{state}")
 
 
 if __name__ == "__main__":

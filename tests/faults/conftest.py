@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from jaxenc.training.pretrain import pretrain
+from tests import bucket
 from tests.faults import alone
 from tests.faults.alone import Nano
 from tests.faults.commands import make_task
@@ -38,6 +39,14 @@ def undisturbed_alone(nanos: Callable[..., Nano], made_once: MadeOnce) -> Callab
         return made_once(f"{kind}-{steps}-undisturbed", fill) / "run"
 
     return make
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where nothing is yet, in an empty bucket, with an empty cache on this machine."""
+    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    return bucket.register(tmp_path / "bucket") + "b/run"
 
 
 class Table(Protocol):

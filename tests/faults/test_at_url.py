@@ -1,13 +1,8 @@
 """A run whose work directory is at a URL, killed in its steps, saves, uploads and deletions: what is there in the end is the run that
 nobody killed, bit for bit. tests/checkpoint/test_remote.py has each kill of an upload by itself."""
 
-import contextlib
-import os
 import random
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,49 +11,30 @@ from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.storage import folder
 from tests import bucket
 from tests.faults.alone import EVERY, STEPS, Nano
+from tests.faults.at_url import ended, lived, start, two
 from tests.faults.conftest import Table
-from tests.faults.gang import ROOT
 from tests.faults.same import assert_same_run
 
-CHILD = ROOT / "tests" / "faults" / "child.py"
 STAGES = ("step", "copied", "state", "files", "checksums", "sent", "renamed", "put-begun", "put-done", "rm-begun", "rm-done", "evaluation")
 FSDP = ("--config.mesh.preset=fsdp", "--config.train.steps=30")
 
 
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    return bucket.register(tmp_path / "bucket") + "b/run"
-
-
-def start(nano: Nano, url: str, notes: Path, accident: tuple[object, ...], *overrides: str, **environment: str) -> subprocess.Popen:
-    """One process of the run, as `tests/faults/child.py` says."""
-    arguments = (CHILD, notes, *accident, "pretrain", "--config", nano.config, "--workdir", url, *overrides)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.Popen([sys.executable, *map(str, arguments)], stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
-
-
-def lived(nano: Nano, url: str, notes: Path, *accident: object) -> str:
-    """What a process says until its accident, or until its end."""
-    with start(nano, url, notes, accident or ("nothing", "-", 1)) as process:
-        said = process.communicate(timeout=300)[1]
-    assert process.returncode == (-9 if accident else 0), said
-    return said
+def command(nano: Nano, url: str, *overrides: str) -> tuple[object, ...]:
+    return ("pretrain", "--config", nano.config, "--workdir", url, *overrides)
 
 
 @pytest.mark.slow
 def test_killed_at_the_last_file_of_an_upload_and_in_a_deletion(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], url: str, tmp_path: Path, row: Table
 ) -> None:
-    nano, notes = nanos("mlm"), tmp_path / "notes"
-    lived(nano, url, notes, "kill", "put-begun", 2)
+    run, notes = command(nanos("mlm"), url), tmp_path / "notes"
+    lived(run, notes, "kill", "put-begun", 2)
     steps = RemoteSteps(folder(f"{url}/checkpoints"))
     assert steps.steps() == [EVERY]
-    said = lived(nano, url, notes, "kill", "rm-done", 1)
+    said = lived(run, notes, "kill", "rm-done", 1)
     assert f"{url}/checkpoints/{2 * EVERY}: half-written" in said and f"resume {url}/checkpoints/{EVERY}\n" in said
     assert steps.steps() == [2 * EVERY, 3 * EVERY, 4 * EVERY]
-    said = lived(nano, url, notes)
+    said = lived(run, notes)
     assert f"{url}/checkpoints/{EVERY}: half-written" in said and f"resume {url}/checkpoints/{4 * EVERY}\n" in said
     assert_same_run(undisturbed_alone("mlm"), bucket.at(url), 0, STEPS)
     row("work directory at a URL: kill -9 in an upload and in a deletion", 2, "bit for bit")
@@ -74,7 +50,7 @@ def test_killed_ten_times(nanos: Callable[..., Nano], undisturbed_alone: Callabl
         while True:
             cache = tmp_path / f"cache-{draw.randrange(2)}"
             accident = ("kill", draw.choice(STAGES), draw.randrange(1, 4)) if kills < 10 else ("nothing", "-", 1)
-            with start(nano, place, tmp_path / "notes", accident, JAXENC_CACHE=str(cache)) as process:
+            with start(command(nano, place), tmp_path / "notes", accident, JAXENC_CACHE=str(cache)) as process:
                 said = process.communicate(timeout=300)[1]
             if process.returncode == 0:
                 break
@@ -86,49 +62,19 @@ def test_killed_ten_times(nanos: Callable[..., Nano], undisturbed_alone: Callabl
     row("work directory at a URL: kill -9", kills, f"{runs} of {runs} runs bit for bit")
 
 
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return server.getsockname()[1]
-
-
-@contextlib.contextmanager
-def two(nano: Nano, url: str, folder: Path, accident: tuple[object, ...]) -> Iterator[list[subprocess.Popen]]:
-    """Two processes of four devices, which share the URL and nothing else; process 0 has the accident."""
-    folder.mkdir()
-    common = {"JAXENC_COORDINATOR": f"127.0.0.1:{free_port()}", "JAXENC_PROCESSES": "2"}
-    common |= {"XLA_FLAGS": os.environ["XLA_FLAGS"].replace("device_count=8", "device_count=4")}
-    gang = []
-    for rank in (0, 1):
-        own = {"JAXENC_PROCESS": str(rank), "JAXENC_CACHE": str(folder / f"cache-{rank}")}
-        what = ("nothing", "-", 1) if rank else accident
-        gang.append(start(nano, url, folder / f"notes-{rank}", what, *FSDP, **common, **own))
-    try:
-        yield gang
-    finally:
-        for process in gang:
-            process.kill()
-            process.communicate()
-
-
-def ended(gang: list[subprocess.Popen]) -> tuple[list[int], list[str]]:
-    """(exit codes, what they said) of all processes."""
-    said = [process.communicate(timeout=240)[1] for process in gang]
-    return [process.returncode for process in gang], said
-
-
 @pytest.mark.full
 def test_two_machines_without_a_shared_disk(nanos: Callable[[str], Nano], url: str, tmp_path: Path, row: Table) -> None:
     """Killed at the last file of the second checkpoint and started again, on machines that have lost their disks. In the short suite
-    tests/checkpoint/test_apart.py saves so."""
+    tests/checkpoint/test_unshared.py saves so."""
     nano = nanos("mlm")
-    with two(nano, f"{url}-whole", tmp_path / "whole", ("nothing", "-", 1)) as gang:
+    with two(command(nano, f"{url}-whole", *FSDP), tmp_path / "whole") as gang:
         codes, said = ended(gang)
         assert codes == [0, 0], said
-    with two(nano, url, tmp_path / "first", ("kill", "put-begun", 2)) as gang:
+    with two(command(nano, url, *FSDP), tmp_path / "first", ("kill", "put-begun", 2)) as gang:
         codes, said = ended(gang)
         assert codes[0] == -9 and codes[1] != 0, said
     assert RemoteSteps(folder(f"{url}/checkpoints")).steps() == [EVERY]
-    with two(nano, url, tmp_path / "second", ("nothing", "-", 1)) as gang:
+    with two(command(nano, url, *FSDP), tmp_path / "second") as gang:
         codes, said = ended(gang)
         assert codes == [0, 0] and f"resume {url}/checkpoints/{EVERY}\n" in said[0], said
     assert_same_run(bucket.at(f"{url}-whole"), bucket.at(url), 0, 30)

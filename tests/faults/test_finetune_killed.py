@@ -19,8 +19,8 @@ STEPS = 12
 CHILD = ROOT / "tests" / "faults" / "child.py"
 
 
-def command(workdir: Path, model: Path, data: Path) -> list[object]:
-    """`jaxenc finetune` with two seeds."""
+def command(workdir: Path | str, model: Path | str, data: Path) -> list[object]:
+    """`jaxenc finetune` with two seeds. workdir, model: a path or a URL."""
     fields = {
         "data.path": data, "data.train": "train.tsv", "data.dev": "dev.tsv", "published": "", "train.batch": 16, "train.epochs": 3,
         "train.length": 16, "train.lengths": 16, "train.select": "best", "optim.lr": 3e-3, "log.every": 1, "log.examples": "true",

@@ -15,6 +15,7 @@ from jaxenc.errors import UserError
 from jaxenc.reports import chart, history, panels, picture, single
 from jaxenc.reports.panels import TOKENS, Curve, Panel
 from jaxenc.reports.report import compare, report
+from jaxenc.tasks.results import Outcome, Results
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from tests.reports.runs import EVENTS_OF_A_KILL, make, metrics, row, start
@@ -246,6 +247,34 @@ def test_a_fine_tuning_beside_another_run_is_its_seeds(tmp_path: Path, undrawn: 
     assert all(f"report: {tmp_path}/new/seed_{seed} has no numbers yet, and is left out\n" in said for seed in (0, 1))
     assert main(["report", "--workdir", str(tmp_path / "new")]) == 2
     assert f"{tmp_path}/new/seed_0/metrics.jsonl: no such file; name the directory of a run" in capsys.readouterr().err
+
+
+def test_a_fine_tuning_at_a_url_is_reported_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None, capsys: pytest.CaptureFixture
+) -> None:
+    """Its page, and one for each seed that has numbers; the links between them hold in the bucket and beside the copy that is printed."""
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    found = Results("accuracy", tuple(Outcome(seed, f"seed_{seed}", 100, {"accuracy": 0.5 + seed / 10}) for seed in (0, 1, 2)))
+    for seed in (0, 1):
+        make(tmp_path / "tuned" / f"seed_{seed}", metrics(100))
+    (tmp_path / "tuned" / "results.json").write_text(json.dumps(found.to_json()))
+    url, store = "memory://reported/tuned", fsspec.filesystem("memory")
+    store.put(str(tmp_path / "tuned"), "/reported/tuned", recursive=True)
+    assert main(["report", "--workdir", f"{url}/", "--no-baselines"]) == 0
+    said = capsys.readouterr().out
+    assert f"results: {url}/results.json; median of 3 seeds: accuracy 0.6000" in said
+    assert f"curves:  jaxenc report --workdir {url}/seed_0\n" in said
+    page = Page(store.cat_file("/reported/tuned/report.html").decode())
+    assert [one for one in page.addresses if "seed" in one] == ["seed_0/report.html", "seed_1/report.html"]
+    shown = Path(re.search("page: +(.*)", said)[1])
+    for address in page.addresses[-2:]:
+        assert (shown.parent / address).is_file() and store.isfile(f"/reported/tuned/{address}")
+        assert f"{url}/seed_" in store.cat_file(f"/reported/tuned/{address}").decode()
+    assert main(["report", "--workdir", url, "memory://reported/tuned/seed_0", "--no-baselines"]) == 0
+    assert "3 runs" in Page(store.cat_file("/reported/tuned/comparison.html").decode()).text
+    assert main(["report", "--workdir", url, "--out", "gs://b/mine.html"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    store.rm("/reported", recursive=True)
 
 
 def test_the_page_says_what_its_numbers_mean(tmp_path: Path, undrawn: None) -> None:

@@ -166,6 +166,17 @@ def test_a_fine_tuning_is_its_seeds(tmp_path: Path) -> None:
     ]
 
 
+def test_a_fine_tuning_at_a_url_is_its_seeds(tmp_path: Path) -> None:
+    import fsspec
+
+    for seed in (2, 10):
+        make(tmp_path / "tuned" / f"seed_{seed}", [train(100)])
+    fsspec.filesystem("memory").put(str(tmp_path / "tuned"), "/watched_seeds/tuned", recursive=True)
+    seeds = [f"memory://watched_seeds/tuned/seed_{seed}" for seed in (2, 10)]
+    assert history.expanded(["memory://watched_seeds/tuned/"]) == seeds and history.expanded(seeds) == seeds
+    assert [watch.look(seed).history.step for seed in seeds] == [100, 100]
+
+
 def test_a_run_at_a_url(run: Path) -> None:
     import fsspec
 

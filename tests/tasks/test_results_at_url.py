@@ -39,9 +39,18 @@ def test_the_same_model_is_kept(below: str, folder: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    "name", ["jaxenc-test://b/run", "jaxenc-test://b/run/checkpoints/10", "run", "run/checkpoints/10", "checkpoints/10"]
+    "name",
+    [
+        "jaxenc-test://b/run",
+        "jaxenc-test://b/run/",
+        "jaxenc-test://b/run/checkpoints/10",
+        "jaxenc-test://b/run/checkpoints",
+        "run",
+        "run/checkpoints/10",
+        "checkpoints/10",
+    ],
 )
 def test_another_step_is_of_the_same_run(name: str) -> None:
     folder = name if "://" in name else Path(name)
-    run = name.removesuffix("checkpoints/10").rstrip("/")
+    run = name.rstrip("/").removesuffix("10").rstrip("/").removesuffix("checkpoints").rstrip("/")
     assert str(step_of(folder, 20)) == f"{run}/checkpoints/20".lstrip("/")

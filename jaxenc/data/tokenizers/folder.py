@@ -27,6 +27,7 @@ from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
+from jaxenc.storage import READ_HERE, must_be_local
 
 # {type of model in a tokenizer.json: module that makes such vocabularies}; word_bpe those that mark the ends of words
 KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": unigram, "WordLevel": word_list}
@@ -42,6 +43,7 @@ def load(directory: str | Path) -> Tokenizer:
     Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
     Unsupported for other kinds.
     """
+    must_be_local(directory, "the tokenizer", READ_HERE)
     folder = Path(directory)
     if (mark := frame_files.read(folder / SETTINGS)) is None:
         return _load(folder, None)

@@ -1,0 +1,65 @@
+"""The work directory of a command: the runs in it, and their checkpoints."""
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from jaxenc.checkpoint import verify
+from jaxenc.checkpoint.upload import NoUpload
+from jaxenc.errors import UserError
+from jaxenc.processes import barriers
+
+STEPS, FROZEN = "checkpoints", "frozen"
+
+
+class Workdir:
+    """A work directory on a disk of this machine, or on one that all machines share. It is a run directory, or has several in it.
+
+    per_process: whether each process works in a copy of its own.
+    """
+
+    per_process = False
+
+    def __init__(self, check: bool = True) -> None:
+        """check: compare every byte of a checkpoint with its checksum, as in `restore.choose`."""
+        self._check = check
+
+    def fetch(self, directory: Path) -> None:
+        """Makes `directory`, a run directory, equal to the one at the URL: its newest step and the files that a start reads. Every process
+        calls it."""
+
+    def newest(self, directory: Path) -> Path | None:
+        """The folder of the newest checkpoint of a run directory whose names and sizes are right, None without one. Process 0 calls it."""
+        step = verify.newest_valid(directory / STEPS, check=False, set_aside=False)
+        return None if step is None else directory / STEPS / str(step)
+
+    def holds(self, directory: Path, step: int) -> bool:
+        """Whether a run directory has a checkpoint of `step` that verifies. Process 0 calls it."""
+        return not verify.verify(directory / STEPS / str(step), contents=self._check)
+
+    def whole(self, directory: Path, step: int) -> Path:
+        """The folder of a checkpoint of a run directory. Every process calls it. Raises UserError for one that does not verify."""
+        folder = directory / STEPS / str(step)
+
+        def check() -> None:
+            if problems := verify.verify(folder, contents=self._check):
+                raise UserError(problems[0], f"checkpoint {folder}", "delete this run to train it again")
+
+        barriers.from_primary("whole checkpoint", check)
+        return folder
+
+    def keep(self, directory: Path, steps: Collection[int]) -> None:
+        """Deletes all checkpoints of a run directory but those of `steps`. Process 0 calls it."""
+        for step in set(verify.steps(directory / STEPS)) - set(steps):
+            shutil.rmtree(directory / STEPS / str(step))
+
+    def upload(self, directory: Path) -> NoUpload:
+        """The upload of the steps in a directory of checkpoints."""
+        return NoUpload()
+
+    def publish(self) -> None:
+        """Uploads the files that have changed; every process may call it, and process 0 uploads."""
+
+    def named(self, text: str) -> str:
+        """`text` with the URL of the directory in the place of the path of its copy."""
+        return text
