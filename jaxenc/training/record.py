@@ -35,14 +35,15 @@ def as_name(text: str) -> str:
 
 def cut(workdir: pathlib.Path, step: int) -> int:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too. Returns the
-    last step in the files, or `step` where that is not before it.
+    last step that was in either file, and `step` if there was none after it.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is not a row, with its number, and for a disk that refuses; the file then stays as it is.
     """
     reached = step
-    metric, example = lambda line: (_row(line)["step"], line), lambda line: (int(line.split(b"\t", 1)[0]), line)
-    for name, row_of in ((METRICS, metric), (EXAMPLES, example)):
+    of_metrics = lambda line: (_row(line)["step"], line)
+    of_examples = lambda line: (int(line.split(b"\t", 1)[0]), line)
+    for name, row_of in ((METRICS, of_metrics), (EXAMPLES, of_examples)):
         path = workdir / name
         if not path.exists():
             continue
@@ -50,7 +51,7 @@ def cut(workdir: pathlib.Path, step: int) -> int:
         kept = [line for number, line in lines if number <= step]
         reached = max([reached, *(number for number, _ in lines)])
         with user_errors(path, FULL):
-            for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
+            for left in workdir.glob(f".{name}.*"):  # by a process that was killed here
                 left.unlink()
             write_bytes(path, b"".join(kept))
     return reached
@@ -81,7 +82,8 @@ def is_number(value: object) -> bool:
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is an error for `row_file.read`."""
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; raises what `row_file.read`
+    catches for any other."""
     row = json.loads(line)
     for name, value in row.items():
         if not (isinstance(value, str) if name == "split" else is_name(name) and is_number(value)):

@@ -1,4 +1,4 @@
-"""The fine-tuning of DistilBERT: Sanh et al. 2019 give no numbers."""
+"""The fine-tuning of DistilBERT, from an example of transformers: Sanh et al. 2019 give no numbers."""
 
 from jaxenc.families.bert.hyperparameters import EVERY, SQUAD
 from jaxenc.families.hyperparameters import Hyperparameters

@@ -1,5 +1,5 @@
-"""The published fine-tuning of ELECTRA: the numbers of the code. The paper's table has a weight decay of 0, and 3e-4 for the small
-model."""
+"""The published fine-tuning of ELECTRA, with the numbers of its code. The paper's table differs: a weight decay of 0, and a rate of 3e-4
+for the small model."""
 
 from jaxenc.families.bert.hyperparameters import EVERY
 from jaxenc.families.hyperparameters import Hyperparameters
