@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one command as several processes of this machine, and all of them again where one dies.
+# Runs one command as several processes of this machine, and all of them again where one dies. For Linux.
 #
 #   bash launch/local.sh [--procs N] [--gpus-per-proc K | --cpu [D]] [--dry-run] -- jaxenc pretrain --config ... --workdir RUN
 #
@@ -29,6 +29,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ $# -gt 0 ] || fail "no command after --"
+[[ $OSTYPE == linux* ]] || fail "this is $OSTYPE, and the launcher needs Linux: one process without it can use all devices of a machine"
 [[ "$kill_after $restarts" =~ ^(0|[1-9][0-9]*)\ (0|[1-9][0-9]*)$ ]] || fail "KILL_AFTER '$kill_after', RESTARTS '$restarts': whole numbers"
 [ -z "$each" ] || [ -z "$devices" ] || fail "--gpus-per-proc and --cpu: one of them"
 for ((i = 1; i <= $#; i++)); do
@@ -72,9 +73,9 @@ elif [ "$found" -gt 0 ]; then
   . "$here/env/gpu.sh"
 else
   [ -z "$each" ] || fail "--gpus-per-proc, and there are no GPUs here: see nvidia-smi -L and CUDA_VISIBLE_DEVICES, or use --cpu"
-  [ -n "$procs" ] || fail "there are no GPUs here: write --procs N, a number of processes"
+  [ -n "$procs" ] || fail "there are no GPUs here: write --procs N, a number of processes, or start the command without this launcher"
 fi
-is_count "$procs" --procs
+[ -n "$procs" ] || fail "--procs N is missing: the number of processes"
 changed=() # what is exported for all and was not so before
 for name in $(compgen -e); do [ "$name" = _ ] || [ "${was[$name]-unset}" = "${!name}" ] || changed+=("$name=${!name}"); done
 own() { # rank, port: `mine`, the variables of this process
@@ -91,6 +92,10 @@ if [ -n "$dry" ]; then
   exit
 fi
 
+if ! command -v "$1" >/dev/null; then
+  echo "local: $1: there is no such command; activate the environment that has it, as with source .venv/bin/activate" >&2
+  exit 127
+fi
 # shellcheck disable=SC1091
 . "$here/supervise.sh"
 supervise "$workdir" "$kill_after" "$restarts" "$@"

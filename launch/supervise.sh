@@ -32,8 +32,17 @@ dead() { # the code of a process that has ended; false while it lives
   status=$?
 }
 
+weigh() { # EXIT_CODE: of several processes that are found dead together, the heaviest was the first: the others miss it and crash
+  case $1 in
+    0) echo 0 ;;
+    1 | 75 | 134) echo 1 ;;
+    2 | 3 | 126 | 127) echo 3 ;;
+    *) echo 2 ;;
+  esac
+}
+
 gang() { # runs all processes once; `code` is 0, or the code of the first that ended otherwise
-  local rank pid status left last=''
+  local rank pid status left weight heaviest last=''
   pids=() code=0
   # Above Linux's range for outgoing connections, so that only another launcher may take it before process 0 listens.
   while port=$((61440 + RANDOM % 4096)); (: <> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
@@ -47,18 +56,18 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
   done
   [ -z "$asked" ] || tell TERM
   while [ ${#pids[@]} -gt 0 ]; do
-    left=()
+    left=() heaviest=0
     for pid in "${pids[@]}"; do
-      if ! dead "$pid"; then
-        left+=("$pid")
-      elif [ "$code" -eq 0 ] && [ "$status" -ne 0 ]; then
-        code=$status who=${rank_of[$pid]}
-        # Who stops on request is followed by the others, unless it went before they met; who fails leaves them waiting for it.
-        [ "$code" -eq 75 ] || tell TERM
-        last=$((SECONDS + kill_after))
-      fi
+      if ! dead "$pid"; then left+=("$pid"); continue; fi
+      weight=$(weigh "$status")
+      if [ -z "$last" ] && [ "$weight" -gt "$heaviest" ]; then heaviest=$weight code=$status who=${rank_of[$pid]}; fi
     done
     pids=("${left[@]}")
+    if [ -z "$last" ] && [ "$code" -ne 0 ]; then
+      # Who stops on request is followed by the others, unless it went before they met; who fails leaves them waiting for it.
+      [ "$code" -eq 75 ] || tell TERM
+      last=$((SECONDS + kill_after))
+    fi
     if [ -n "$last" ] && [ $SECONDS -ge "$last" ]; then tell KILL; fi
     [ ${#pids[@]} -eq 0 ] || sleep 0.2
   done

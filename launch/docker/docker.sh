@@ -34,6 +34,7 @@ start() {
       mounts=(--volume "$folder:/runs/$name") workdir=/runs/$name ;;
   esac
   settle
+  [ -z "$data" ] || [ -d "$data" ] || fail "--data is $data: there is no such folder here (a URL goes into the command)"
   [ -z "$data" ] || mounts+=(--volume "$(full "$data"):/data:ro")
   case $accelerator in
     gpu) devices=(--gpus all --ipc=host) ;; # NCCL shares memory between GPUs

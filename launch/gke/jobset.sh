@@ -9,7 +9,8 @@
 #   status · logs · follow · stop · resume · delete
 #
 # Everywhere: [--dry-run]. Exit 75 and nodes that are taken away restart the run, as often as it takes; a crash restarts it --restarts times in
-# all; 2 and 3 end it. stop: the pods end with a checkpoint; resume: the same run goes on. PYTHON renders jobset.yaml.
+# all; 2, 3, 126 and 127 end it. stop: the pods end with a checkpoint; resume: the same run goes on. A JobSet that has ended stays as it is:
+# `delete`, then `run`, continues its run. PYTHON renders jobset.yaml.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=launch/common.sh

@@ -3,7 +3,7 @@
 #
 #   worker.sh setup EXTRAS           makes venv/ and installs jaxenc there: the wheel beside this checkout, or the checkout
 #   worker.sh start WORKDIR -- CMD   starts CMD under launch/keep_running.sh in a systemd unit that outlives ssh; nothing where it already runs
-#   worker.sh state                  prints one line: jaxenc-state: running | ended CODE | stopped | absent
+#   worker.sh state                  prints one line: jaxenc-state: running | ended CODE | stopped | absent, and `on` the name of this host
 #   worker.sh logs | follow | stop   its output · the same, as it comes · TERM, and the run ends with a checkpoint
 #
 # The command is kept in `command.sh` and not in systemd's arguments, where systemd would expand each $ once more. `ended` holds its
@@ -51,14 +51,11 @@ unit() { # inside the unit
 
 state() {
   local said=absent
-  if sudo systemctl is-active --quiet "$unit"; then
-    said=running
-  elif [ -e asked ]; then
-    said=stopped
-  elif [ -e ended ]; then
-    said="ended $(cat ended)"
-  fi
-  echo "jaxenc-state: $said"
+  case $(systemctl is-active "$unit" || true) in
+    active | activating | deactivating) said=running ;; # deactivating: it saves
+    *) if [ -e asked ]; then said=stopped; elif [ -e ended ]; then said="ended $(cat ended)"; fi ;;
+  esac
+  echo "jaxenc-state: $said on $(hostname)"
 }
 
 case $verb in

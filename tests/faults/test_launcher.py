@@ -38,6 +38,18 @@ def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path) -> Non
     with Gang(2, 1, (tmp_path / "nowhere",)) as gang:
         assert gang.end() == 127
     assert "starting all" not in gang.said
+    assert "nowhere: there is no such command; activate the environment that has it" in gang.said
+
+
+@pytest.mark.parametrize("first, second, code", [("kill -KILL $$", 1, 137), ("exit 2", 1, 2), ("exit 3", 134, 3)])
+def test_the_one_that_died_first_is_named(tmp_path: Path, first: str, second: int, code: int) -> None:
+    """Process 0 dies of the loss of process 1, between two looks of the launcher."""
+    text = f"""me={tmp_path}/1
+    if [ $JAXENC_PROCESS = 1 ]; then echo $$ > $me.new; mv $me.new $me; {first}; fi
+    until [ -e $me ] && ! kill -0 $(cat $me) 2>/dev/null; do :; done; exit {second}"""
+    with Gang(2, 1, shell(text), RESTARTS="0") as gang:
+        assert gang.end() == code
+    assert code != 137 or gang.lines[-1].startswith("local: process 1 ended with 137; ")
 
 
 @pytest.mark.parametrize("address, folder", [("", "checkpoints"), ("", "seed_{}/checkpoints"), ("file://", "checkpoints")])
@@ -134,6 +146,13 @@ def alive(pid: int) -> bool:
 def test_a_wrong_call_is_one_line(arguments: list[str]) -> None:
     done = subprocess.run(["bash", str(LAUNCHER), *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("local: ") and done.stderr.count("\n") == 1
+
+
+def test_another_system_is_refused_with_advice() -> None:
+    """macOS has neither setsid nor this bash."""
+    command = ["bash", str(LAUNCHER), "--procs", "2", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OSTYPE": "darwin24"})
+    assert done.returncode == 2 and re.fullmatch("local: this is darwin24, and the launcher needs Linux: .*\n", done.stderr)
 
 
 @pytest.mark.parametrize("name", ["RESTARTS", "KILL_AFTER"])

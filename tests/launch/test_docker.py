@@ -13,6 +13,7 @@ RUN = ("run", "--name", "r", "--image", "i", "--accelerator", "gpu")
 
 
 def test_a_folder_is_mounted_and_written_to_as_its_owner(world: World) -> None:
+    (world.folder / "data").mkdir()
     done = world.run("docker/docker.sh", *RUN, "--workdir", "my runs/r", "--data", "data", "--", *AWKWARD)
     assert done.returncode == 0, done.stderr
     ((*call,),) = world.calls("docker")
@@ -32,6 +33,12 @@ def test_a_url_is_not_mounted(world: World) -> None:
 def test_a_workdir_inside_the_command_is_refused(world: World) -> None:
     done = world.run("docker/docker.sh", *RUN, "--", "jaxenc", "pretrain", "--workdir=runs/r")
     assert done.returncode == 2 and "--workdir goes before --" in done.stderr and not world.calls()
+
+
+def test_data_that_is_not_there_is_refused(world: World) -> None:
+    """Docker would make the folder, empty and as root."""
+    done = world.run("docker/docker.sh", *RUN, "--workdir", "gs://b/r", "--data", "data", "--", "jaxenc")
+    assert done.returncode == 2 and "--data is data: there is no such folder" in done.stderr and not world.calls()
 
 
 def test_the_image_holds_what_it_starts_and_nothing_else() -> None:

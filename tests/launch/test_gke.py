@@ -72,6 +72,7 @@ def test_spot_nodes_are_asked_for_and_tolerated(world: World) -> None:
     [
         (2, "", "FailJobSet"),
         (3, "", "FailJobSet"),
+        (127, "", "FailJobSet"),
         (75, "", "RestartJobSetAndIgnoreMaxRestarts"),
         (137, "DisruptionTarget", "RestartJobSetAndIgnoreMaxRestarts"),
         (75, "DisruptionTarget", "RestartJobSetAndIgnoreMaxRestarts"),
@@ -123,7 +124,7 @@ def test_xpk_runs_the_command_as_it_was_given(world: World) -> None:
         low, _, high = part.partition("-")
         restarted |= set(range(int(low), int(high or low) + 1))
     # XPK itself adds 42 and 127 to 255.
-    assert {1, 75, 126} <= restarted and not restarted & {0, 2, 3}
+    assert {1, 75, 125} <= restarted and not restarted & {0, 2, 3, 126}
     assert given["--workload"] == "r" and given["--num-slices"] == "1"
     world.bash("-c", f"({expanded(given['--command']).replace('/opt/jaxenc', str(ROOT))}) & wait $!")
     assert world.given() == [[*AWKWARD, "--workdir", "gs://b/r"]]
@@ -149,7 +150,7 @@ def test_xpk_cannot_take_a_line_break(world: World) -> None:
 )
 def test_impossible_options_are_refused_in_one_line(world: World, options: tuple[str, ...], message: str) -> None:
     done = world.run("gke/jobset.sh", *options)
-    assert done.returncode != 0 and len(done.stderr.splitlines()) == 1 and message in done.stderr
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and message in done.stderr
     assert not world.calls()
 
 

@@ -80,6 +80,12 @@ def test_help_is_the_head_and_an_unknown_option_names_those_that_there_are(world
     assert done.returncode == 2 and re.search(r"--nam: the options are .*--name .*--workdir .*--dry-run", done.stderr)
 
 
+def test_the_quickstart_takes_no_option_for_a_folder(world: World) -> None:
+    assert "[WORKDIR]" in world.run("quickstart.sh", "--help").stdout
+    done = world.run("quickstart.sh", "--dry-run")
+    assert done.returncode == 2 and done.stderr == "quickstart: --dry-run: it takes a work directory and no options\n"
+
+
 @pytest.mark.parametrize(
     "options, message",
     [

@@ -53,6 +53,12 @@ def test_stop_is_not_followed_by_a_requeue(world: World) -> None:
     assert world.calls("scontrol", "scancel") == [["scontrol", "update", "JobId=7", "Requeue=0"], ["scancel", "--signal=TERM", "7"]]
 
 
+def test_a_command_that_is_not_there_is_not_submitted(world: World) -> None:
+    """As where its environment was not activated: the job would wait in the queue and then end at once."""
+    done = world.run("slurm/slurm.sh", *RUN, "--workdir", "w", "--", "jaxence", "pretrain")
+    assert done.returncode == 2 and "jaxence: there is no such command; activate the environment" in done.stderr and not world.calls()
+
+
 def test_nodes_without_gpus(world: World) -> None:
     assert submit(world, "--cpu") == 0
     ((_, *job),) = world.calls("sbatch")

@@ -72,7 +72,7 @@ class World:
         return self.bash(str(LAUNCH / script), *map(str, arguments))
 
     def bash(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["bash", *arguments], env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=120)
+        return subprocess.run(["bash", *arguments], env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=300)
 
     def calls(self, *names: str) -> list[list[str]]:
         """The calls of the programs of these names, of all where none is given, in order."""

@@ -2,11 +2,15 @@
 
 import importlib.util
 import math
+import os
+import subprocess
+import sys
 
 import jax
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.processes import deviceless
 from jaxenc.sharding import cards, topology
 from jaxenc.sharding.topology import TPUS, Topology, parse
 
@@ -83,6 +87,16 @@ def test_jax_still_has_the_public_names() -> None:
 
     assert callable(topologies.get_topology_desc), "jax.experimental.topologies.get_topology_desc is gone: see jax's release notes"
     assert not hasattr(jax, "topologies"), "jax.topologies is there: use it in sharding/topology.py and sharding/cards.py"
+
+
+@pytest.mark.full
+@TPU
+def test_libtpu_does_not_complain_of_a_machine_without_tpus() -> None:
+    describe = "import sys; from jaxenc.sharding import topology; topology.parse(sys.argv[1]).devices()"
+    for name in ("v5e:2x2", "v5p:4x4x4"):
+        command, environment = [sys.executable, "-c", describe, name], {**os.environ, **deviceless.settings()}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.full
