@@ -78,7 +78,9 @@ def cloud(world: World, *answers: str) -> subprocess.CompletedProcess[str]:
     """Babysits where every look gives the next of `answers`, the last one for ever: STATE of the slice, or what its workers say; `lost` is
     no answer, with a line on stderr. `starts` has a line for each start."""
     said = " ".join(f"'{answer}'" for answer in answers)
-    world.program("gcloud", f"""#!/bin/bash
+    world.program(
+        "gcloud",
+        f"""#!/bin/bash
 answers=({said})
 at=$(cat {world.folder}/at 2>/dev/null || echo 0)
 [ $at -lt ${{#answers[@]}} ] || at=$((${{#answers[@]}} - 1))
@@ -91,7 +93,8 @@ case $* in
     [ "$now" != lost ] || {{ echo hm >&2; echo 'Connection refused' >&2; exit 255; }}
     echo "jaxenc-state: $now on w-0" ;;
 esac
-""")
+""",
+    )
     world.program("sleep", "#!/bin/bash\n")
     return world.run("tpu_vm/tpu.sh", "babysit", *SLICE, "--workdir", "gs://b/r", "--", "jaxenc")
 
@@ -218,7 +221,11 @@ def test_a_folder_without_git_is_refused_with_advice(world: World) -> None:
 
 
 def test_the_output_of_any_worker(world: World) -> None:
-    for options, place in (((), "--node=0 --worker=0"), (("--worker", "3"), "--node=0 --worker=3"), (("--worker", "all"), "--node=all --worker=all")):
+    for options, place in (
+        ((), "--node=0 --worker=0"),
+        (("--worker", "3"), "--node=0 --worker=3"),
+        (("--worker", "all"), "--node=all --worker=all"),
+    ):
         assert f" {place} " in world.run("tpu_vm/tpu.sh", "logs", *SLICE, *options, "--dry-run").stdout
 
 
