@@ -1,4 +1,4 @@
-"""A fine-tuning whose work directory and model are at URLs is the one in a folder, bit for bit, and goes on on any machine."""
+"""A fine-tuning with work directory and model at URLs equals one in a folder bit for bit, and any machine can resume it."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ SEEDS = ("seed_0", "seed_1")
 
 @dataclasses.dataclass(frozen=True)
 class Undisturbed:
-    """tune: its settings. whole: the work directory of two seeds in a folder."""
+    """tune: the settings. whole: the work directory, a folder, of two seeds that nothing interrupted."""
 
     tune: FineTune
     whole: Path
@@ -49,7 +49,7 @@ def done(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_device: None) -> Iterator[str]:
-    """The URL of an empty bucket, with an empty cache on this machine, in an empty folder."""
+    """The URL of an empty bucket. The cache and the current folder are empty too, and the folder has to stay so."""
     monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
     monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
@@ -93,7 +93,7 @@ def requests(kind: str) -> list[str]:
 
 
 def test_two_seeds_from_a_model_at_a_url(root: str, done: Undisturbed, model: Path, tmp_path: Path) -> None:
-    """What is there names no folder of this machine, and this machine holds the checkpoints of one seed at a time."""
+    """The files there name no folder of this machine, which holds the checkpoints of one seed at a time."""
     shutil.copytree(model, bucket.at(f"{root}/model"))
     found = finetune(done.tune, f"{root}/model", f"{root}/runs", seeds=2)
     assert_same(done.whole, bucket.at(f"{root}/runs"))
@@ -125,7 +125,7 @@ def test_another_machine_goes_on_in_the_second_seed(root: str, done: Undisturbed
 def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_read(
     root: str, done: Undisturbed, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The copy here is of a run that had ended, with its result."""
+    """The copy on this machine is of a run that has ended, with its result: none of it may be used."""
     url = f"{root}/runs"
     with dying(STEPS + 8), pytest.raises(ZeroDivisionError):
         finetune(done.tune, str(model), url, seeds=2)
@@ -142,7 +142,7 @@ def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_
 
 
 def test_a_test_set_that_is_named_later_is_answered_with_the_kept_step(root: str, done: Undisturbed, model: Path) -> None:
-    """On a machine that has no copy; the answers are there before the result says so."""
+    """On a machine that has no copy; the answers are uploaded before the result."""
     url = f"{root}/runs"
     shutil.copytree(done.whole, bucket.at(url))
     (done.whole.parent / "test.tsv").write_text("text\nit is b\nit is x\n")
