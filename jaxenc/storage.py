@@ -33,10 +33,10 @@ _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
 ADVICE = "check the address, the network and your permissions"
-# What to do instead of giving a URL: to what only writes to a disk, to what only reads from one, and in Python to what takes a URL as text.
+# Advice where a URL is refused: by what writes to local disks only, by what reads from them only, and where a Path was made of a URL.
 WRITE_HERE = "name a local path, and copy it to the URL when it is written"
 READ_HERE = "copy it to this machine, and name the copy"
-AS_TEXT = "give the URL as a str: a pathlib.Path has one slash less"
+AS_TEXT = "give the URL as a str: pathlib.Path drops one of its slashes"
 HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
@@ -169,7 +169,7 @@ class Folder:
         return {}
 
     def must_be_writable(self, option: str) -> None:
-        """Raises UserError where this process may not write, read or delete, before any work is done. option: that gives the URL."""
+        """Raises UserError where this process may not write, read or delete, before any work is done. option: gives the URL."""
         name = ".probe"
         self.write(name, b"jaxenc")
         if self.read(name) != b"jaxenc":

@@ -32,7 +32,8 @@ dead() { # the code of a process that has ended; false while it lives
   status=$?
 }
 
-weigh() { # EXIT_CODE: of several processes that are found dead together, the heaviest was the first: the others miss it and crash
+# EXIT_CODE: of several processes found dead at once, the heaviest died first, and the others crashed because they missed it.
+weigh() {
   case $1 in
     0) echo 0 ;;
     1 | 75 | 134) echo 1 ;;

@@ -1,4 +1,4 @@
-"""The kinds of model that a message advises: tests compare them with the registry, whatever kinds it has."""
+"""Reads which kinds of model a message advises, to compare them with the registry instead of a list in the tests."""
 
 import re
 from collections.abc import Callable

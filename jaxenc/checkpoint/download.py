@@ -41,7 +41,7 @@ def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = F
 
 
 def downloaded_by_all(url: str, check: bool, what: str, step: int = 0, frozen: bool = False) -> Path:
-    """As `downloaded`, in every process the step that process 0 finds, which may be no longer the newest. Every process calls it."""
+    """As `downloaded`, of the same step in every process: the one that process 0 finds. Every process calls it."""
     found: list[Path] = []
 
     def first() -> int:

@@ -21,8 +21,8 @@ from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 from jaxenc.storage import Folder
 
-# What a start reads: of the whole directory before anything else, of a run once it begins. Other files, such as those of TensorBoard, are
-# only added to.
+# Endings of the files to download: READ_FIRST of the work directory and its runs when it is opened, READ of a run before it starts. Other
+# files, such as those of TensorBoard, are only appended to.
 READ_FIRST, READ = ".json", (".json", ".jsonl", ".log")
 
 
@@ -39,8 +39,8 @@ class Mirror(Workdir):
         self._sending = threading.Lock()
 
     def begin(self) -> None:
-        """Empties the copy but for its checkpoints, and in process 0 downloads the small files of the directory and of its runs. Every
-        process calls it. Raises UserError."""
+        """Deletes everything in the copy except checkpoints, and downloads the JSON files of the directory and of its runs in process 0.
+        Every process calls it. Raises UserError."""
         with user_errors(self.path, storage.HERE):
             self.path.mkdir(parents=True, exist_ok=True)
             for path in self.path.rglob("*"):
@@ -58,7 +58,7 @@ class Mirror(Workdir):
                 self._fill(directory, step)
 
     def newest(self, directory: Path) -> Path | None:
-        """As `Workdir.newest`; without its arrays."""
+        """As `Workdir.newest`; the folder has no arrays."""
         remote = self._steps(directory)
         steps = remote.steps()
         return remote.download_facts(steps[-1], directory / STEPS) if steps else None
@@ -67,8 +67,8 @@ class Mirror(Workdir):
         """As `Workdir.holds`; reads no file of the step."""
         return step in self._steps(directory).steps()
 
-    def whole(self, directory: Path, step: int) -> Path:
-        """As `Workdir.whole`. Each process downloads what its copy lacks."""
+    def verified(self, directory: Path, step: int) -> Path:
+        """As `Workdir.verified`. Each process downloads what its copy lacks."""
         remote = self._steps(directory)
         if problems := remote.download(step, directory / STEPS, self._check):
             raise UserError(problems[0], f"checkpoint {remote.folder.url}/{step}", "delete this run to train it again")
@@ -104,7 +104,7 @@ class Mirror(Workdir):
         return text.replace(str(self.path), self._folder.url)
 
     def _at(self, directory: Path) -> Folder:
-        """The folder at the URL of which `directory` is the copy."""
+        """The folder at the URL that `directory` is a copy of."""
         return self._folder if directory == self.path else self._folder.below(directory.relative_to(self.path).as_posix())
 
     def _steps(self, directory: Path) -> RemoteSteps:
@@ -124,8 +124,8 @@ class Mirror(Workdir):
             self._sent[name] = _version(self.path / name)
 
     def _fill(self, directory: Path, step: int) -> int:
-        """Makes the copy of a run equal to the URL; returns its newest complete step, -1 where there is none. step: in other processes than
-        process 0, the step to download."""
+        """Makes the copy of a run equal to the URL; returns its newest complete step, -1 without one. step: the one to download in other
+        processes than 0, which chooses it."""
         for other in self.path.glob(f"*/{STEPS}"):
             if other.parent != directory:
                 shutil.rmtree(other)

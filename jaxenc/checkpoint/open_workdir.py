@@ -14,25 +14,25 @@ from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
-from jaxenc.data.folders import must_hold_a_run, must_hold_only
+from jaxenc.data.folders import listed, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, json_object, user_errors
 from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 from jaxenc.storage import Folder
 
-# What a run has that was killed before it wrote its config.json.
+# What there may be of a run that was killed before it wrote its config.json.
 BEGUN = {STEPS, FROZEN, "tensorboard"}
 
 
 @contextlib.contextmanager
 def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iterator[tuple[Path, Workdir]]:
     """(folder to work in, Workdir) of a work directory: the folder itself, or for a URL a copy, whose last changes are uploaded at the end.
-    Every process calls it; process 0 holds the lease. check: as in `Workdir`. only: patterns of `fnmatch` for the names that it may hold,
-    () for a run directory.
+    Every process calls it; process 0 holds the lease. check: as in `Workdir`. only: the names that the directory may hold, as patterns of
+    `fnmatch`; () for a run directory.
 
-    Raises UserError where it is neither new nor of that kind, and for a URL that cannot be written to or that another process writes to. An
-    error of the block names the URL in the place of the copy.
+    Raises UserError if the directory holds anything else, and for a URL that cannot be written to or that another process writes to. An
+    error raised in the block names the URL instead of the copy.
     """
     if not storage.is_url(workdir):
         storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
@@ -97,9 +97,8 @@ def _must_hold(folder: Folder, only: Collection[str]) -> None:
     else:
         wrong = bool(names - BEGUN) and (CHECKSUMS in names or not _has_config(folder))
     if wrong:
-        shown = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         kind = "" if only else ", and is not a run directory"
-        raise UserError(f"exists already, a folder with {shown}{kind}", folder.url, "choose another --workdir")
+        raise UserError(f"exists already, {listed(sorted(names))}{kind}", folder.url, "choose another --workdir")
 
 
 def _has_config(folder: Folder) -> bool:

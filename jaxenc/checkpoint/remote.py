@@ -84,7 +84,7 @@ class RemoteSteps:
         return verify.verify(place, contents=check)
 
     def download_facts(self, step: int, directory: Path) -> Path:
-        """Copies the files of a step but its arrays and its checksums to `directory`/<step>, which is not complete then; returns it."""
+        """Copies a step without its arrays and checksums to `directory`/<step>; returns that folder, which does not verify."""
         place, source = directory / str(step), self.folder.below(str(step))
         names = (name for name in source.files() if not name.startswith(f"{STATE}/") and name != CHECKSUMS)
         many(lambda name: source.download(name, place / name), names)

@@ -75,8 +75,8 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 
 
 def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> Start:
-    """`start`, which process 0 chose, with the path in this process: in its own `directory` for a run that resumes, its own copy of `given`
-    where that is a URL, and `given` itself where it is one checkpoint."""
+    """`start`, which process 0 chose, with its path in this process: below `directory` for a run that resumes, in this process's copy of
+    `given` if that is a URL, and `given` itself if that is a checkpoint."""
     if start.kind == "resume":
         return dataclasses.replace(start, path=directory / str(start.step))
     if start.path is not None and is_url(given):

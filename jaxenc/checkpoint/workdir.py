@@ -13,7 +13,7 @@ STEPS, FROZEN = "checkpoints", "frozen"
 
 
 class Workdir:
-    """A work directory on a disk of this machine, or on one that all machines share. It is a run directory, or has several in it.
+    """A work directory on a disk of this machine, or on one that all machines share. It is a run directory, or holds several.
 
     per_process: whether each process works in a copy of its own.
     """
@@ -25,11 +25,12 @@ class Workdir:
         self._check = check
 
     def fetch(self, directory: Path) -> None:
-        """Makes `directory`, a run directory, equal to the one at the URL: its newest step and the files that a start reads. Every process
-        calls it."""
+        """Before a run starts: makes its copy `directory` equal to the run directory at the URL, with the newest step and the files that a
+        start reads. Nothing to do without a URL. Every process calls it."""
 
     def newest(self, directory: Path) -> Path | None:
-        """The folder of the newest checkpoint of a run directory whose names and sizes are right, None without one. Process 0 calls it."""
+        """The folder of the newest checkpoint in a run directory, None without one; names and sizes of its files are checked, not their
+        bytes. Process 0 calls it."""
         step = verify.newest_valid(directory / STEPS, check=False, set_aside=False)
         return None if step is None else directory / STEPS / str(step)
 
@@ -37,19 +38,19 @@ class Workdir:
         """Whether a run directory has a checkpoint of `step` that verifies. Process 0 calls it."""
         return not verify.verify(directory / STEPS / str(step), contents=self._check)
 
-    def whole(self, directory: Path, step: int) -> Path:
-        """The folder of a checkpoint of a run directory. Every process calls it. Raises UserError for one that does not verify."""
+    def verified(self, directory: Path, step: int) -> Path:
+        """The folder of a checkpoint in a run directory. Every process calls it. Raises UserError if it does not verify."""
         folder = directory / STEPS / str(step)
 
         def check() -> None:
             if problems := verify.verify(folder, contents=self._check):
                 raise UserError(problems[0], f"checkpoint {folder}", "delete this run to train it again")
 
-        barriers.from_primary("whole checkpoint", check)
+        barriers.from_primary("verified checkpoint", check)
         return folder
 
     def keep(self, directory: Path, steps: Collection[int]) -> None:
-        """Deletes all checkpoints of a run directory but those of `steps`. Process 0 calls it."""
+        """Deletes all checkpoints in a run directory except `steps`. Process 0 calls it."""
         for step in set(verify.steps(directory / STEPS)) - set(steps):
             shutil.rmtree(directory / STEPS / str(step))
 
@@ -61,5 +62,5 @@ class Workdir:
         """Uploads the files that have changed; every process may call it, and process 0 uploads."""
 
     def named(self, text: str) -> str:
-        """`text` with the URL of the directory in the place of the path of its copy."""
+        """`text` with the URL of the work directory instead of the path of its copy."""
         return text

@@ -39,20 +39,20 @@ def must_be_new(out: Path, option: str) -> None:
 
 @contextlib.contextmanager
 def new_folder(out: str | Path, option: str) -> Iterator[Callable[[], Path]]:
-    """What makes a new folder to write to: `out` itself, or for a URL one in the cache, whose files are uploaded when the block succeeds.
-    Raises UserError, before any work is done, as `must_be_new`, and for a URL that cannot be written to."""
+    """A function that makes a new folder and returns it: `out`, or for a URL a folder in the cache, whose files are uploaded when the block
+    ends without an error. Raises UserError, before any work is done, as `must_be_new`, and for a URL that cannot be written to."""
     if not is_url(out):
         must_be_new(Path(out), option)
         yield lambda: _made(Path(out), f"free some space or choose another {option}")
         return
     there = storage.folder(str(out))
     if found := there.names():
-        raise UserError(f"exists already, {_shown(found)}", there.url, f"choose another {option}")
+        raise UserError(f"exists already, {listed(found)}", there.url, f"choose another {option}")
     there.must_be_writable(option)
     here = storage.cache() / "new" / storage.key(there.url)
     with held(here, f"wait for it, or choose another {option}"):
         try:
-            shutil.rmtree(here / "files", ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(here / "files", ignore_errors=True)  # left by a process that was killed
             yield lambda: _made(here / "files", storage.HERE)
             names = [path.relative_to(here / "files").as_posix() for path in (here / "files").rglob("*") if path.is_file()]
             storage.many(lambda name: there.upload(here / "files" / name, name), names)
@@ -136,15 +136,16 @@ def described(path: Path) -> str:
         (lambda folder: _has(folder, "*options.json") and _has(folder, "*weights.hdf5"), "a model of AllenNLP"),
         (lambda folder: _has(folder, *TOKENIZERS), "a tokenizer folder"),
     )
-    return next((words for holds, words in kinds if holds(path)), _listed(path))
+    return next((words for holds, words in kinds if holds(path)), _contents(path))
 
 
-def _listed(folder: Path) -> str:
+def _contents(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
-    return _shown(names) if names else "an empty folder"
+    return listed(names) if names else "an empty folder"
 
 
-def _shown(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """`a folder with a.txt, b.txt, c.txt and 7 more`, for a message about a folder with the files `names`."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"a folder with {', '.join(names[:SHOWN])}{more}"
 

@@ -33,8 +33,8 @@ def folder() -> Path:
     return storage.cache() / "inputs"
 
 
-def near(name: str | Path) -> Path:
-    """A file on this machine: the one at the path `name`, or a copy of the one at the URL `name`. Raises UserError as `staged`."""
+def local_copy(name: str | Path) -> Path:
+    """The path of a file on this machine: `name` itself, or a copy of the file if it is a URL. Raises UserError as `staged`."""
     return staged(str(name), folder()).path if storage.is_url(name) else Path(name)
 
 

@@ -40,9 +40,9 @@ def heads_of(
     """The heads of a file with the tensors `names`, in the order of `heads.BUILT_IN`.
 
     tensors: {head: the names of its tensors}. pooled: heads that come with a `pooler`. architecture: the class that transformers saved,
-    such as BertForTokenClassification, or ''. Several of CLASSES may have the same tensors, and one of them is meant: the class says which;
-    without it, `classifier` in a file with a pooler and `tags` in one without. `classifier` stands for `regressor` and `multilabel` too,
-    which `read` tells apart.
+    such as BertForTokenClassification, or ''. Several of CLASSES may have the same tensors; then the class decides, and without one it is
+    `classifier` in a file with a pooler and `tags` otherwise. `classifier` stands for `regressor` and `multilabel` too, which `read` tells
+    apart.
     """
     found = _one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
     if found & {*pooled}:
@@ -51,7 +51,7 @@ def heads_of(
 
 
 def _one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]:
-    """As `heads_of`, of the heads whose tensors a file has."""
+    """The heads of a file, as `heads_of`. found: {head: the names of its tensors}, of those with a tensor in the file."""
     tensors: dict[frozenset[str], list[str]] = {}
     for head in CLASSES:
         if head in found:
@@ -62,7 +62,7 @@ def _one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]
 
 
 def classes_of(tensors: Mapping[str, Tensor], names: Collection[str]) -> int:
-    """The number of classes of a head whose tensors have these names, from their first axis; 2, as transformers takes, without one."""
+    """The number of classes of a head with tensors of these names: the size of their first axis; 2, transformers' default, without one."""
     return next((tensors[name].shape[0] for name in names if name in tensors and tensors[name].shape), 2)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-# {dotted path of a field of a fine-tuning run, such as optim.lr: value}
+# {dotted path of a field of a fine-tuning run, such as optim.lr: its value}
 Numbers = Mapping[str, Any]
 
 LARGE = 24  # layers of a large model
@@ -12,9 +12,11 @@ LARGE = 24  # layers of a large model
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """How a family is fine-tuned. source: where that is published. every: what holds for every task. tasks: what a task has in its place.
-    large: what models of 24 layers or more have in the place of `every`, also before `tasks`. grid: the candidates, where there are some,
-    of which the best on the dev set is to be taken; `every` has one of them."""
+    """How a family is fine-tuned.
+
+    source: where that is published. every: the numbers for every task. large: those that replace them in models of LARGE layers or more.
+    tasks: {task: those that replace both}. grid: {field: candidates} if the authors chose the best on the dev set; `every` has one of them.
+    """
 
     source: str
     every: Numbers
@@ -23,7 +25,7 @@ class Hyperparameters:
     grid: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
 
     def numbers(self, task: str, layers: int) -> dict[str, Any]:
-        """The settings for a task and a model of so many layers: those for every task where the family has none of its own."""
+        """The settings of a model with so many layers for a task; those for every task if the task has none of its own."""
         return {**self.every, **(self.large if layers >= LARGE else {}), **self.tasks.get(task, {})}
 
 

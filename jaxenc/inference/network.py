@@ -34,9 +34,9 @@ def exact() -> Execution:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Network:
-    """The functions of a run's model, at the highest matmul precision. It owns what is compiled of them, for any parameters.
+    """The functions of a run's model, at the highest matmul precision. Owns their compiled programs, which take any parameters.
 
-    config: the Run; objective: its `objective_of`.
+    config: the Run; objective: that of the Run, from `objective_of`.
     """
 
     config: Run

@@ -94,15 +94,16 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
 
     The model runs over the data once. A unit is a word of a `tag` task, or a text of a `classify` task, whose vector is the mean over its
     words, without special tokens. Baselines: the most frequent label, and for words the most frequent label of each word. workdir: a new
-    folder for probe.json, or its URL; during training the folder, or the cache folder, also holds the features, 4 bytes per number.
-    Raises UserError, before anything is computed, for another kind of task, for files that cannot be read and for a folder that is not new.
+    folder for probe.json, or its URL. During training that folder, with a URL the cache folder, also holds the features, 4 bytes per
+    number. Raises UserError, before anything is computed, for another kind of task, for files that cannot be read and for a folder that is
+    not new.
     """
     with new_folder(workdir, "--workdir") as make:
         return _probe(model, tune, make, settings)
 
 
 def _probe(model: str | pathlib.Path, tune: FineTune, make: Callable[[], pathlib.Path], settings: ProbeSettings) -> Table:
-    """make: makes the folder to write to."""
+    """As `probe`. make: makes the folder to write to and returns it."""
     if missing := [split for split in ("train", "dev") if not tune.data.names(split)]:
         raise UserError(f"data.{missing[0]} is not set", fix=f"name its file with --config.data.{missing[0]}=FILE")
     print(f"probe: opening {model}, and reading the examples", file=sys.stderr, flush=True)

@@ -123,7 +123,7 @@ def _check_hosts(cluster: Cluster) -> None:
 
 
 def _of_first(cluster: Cluster, name: str, own: str) -> str:
-    """What process 0 says of itself under `name`; own: what this one says. Unlike `barriers.from_primary` it asks no device."""
+    """The value of process 0 under `name`. own: the value of this process. Unlike `barriers.from_primary` it needs no devices."""
     client, key = private.store(), f"jaxenc/{name}"
     if cluster.index == 0:
         client.key_value_set(key, own, allow_overwrite=True)

@@ -2,8 +2,8 @@
 
 # JAX_PLATFORMS: the accelerators of this machine stay free. TPU_SKIP_MDS_QUERY: libtpu asks no metadata server for its TPU, which takes
 # a minute where there is none. ALLOW_MULTIPLE_LIBTPU_LOAD: several compilations at once do not wait for one another's lock of the TPU.
-# The type and the host are those of any TPU: libtpu warns in five lines where it is told of none, and compiles for the topology that it is
-# asked for in either case.
+# TPU_ACCELERATOR_TYPE and TPU_WORKER_HOSTNAMES: any valid values. Without them libtpu prints five lines of warnings; in either case it
+# compiles for the topology that it is asked for.
 SETTINGS = {
     "JAX_PLATFORMS": "cpu",
     "TPU_SKIP_MDS_QUERY": "1",

@@ -26,9 +26,12 @@ PARTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Goodput:
-    """seconds: {a name of PARTS: seconds}, which sum to `wall`. wall: seconds from the first start to the last event. starts: of a process.
-    killed: those but the last without a row `stop`. lost_steps: the steps that are known to have been taken more than once: all of them
-    where `killed` is 0. checkpoints, saved_bytes: complete checkpoints and the bytes of the newest."""
+    """Where the time of a run went, from its events.
+
+    seconds: {a name of PARTS: seconds}, which sum to `wall`. wall: seconds from the first start to the last event. starts: how often a
+    process started. killed: how many of them, the last aside, ended without a row `stop`. lost_steps: steps that are known to have been
+    taken more than once; exact if `killed` is 0, else a lower bound. checkpoints: how many are complete. saved_bytes: of the newest.
+    """
 
     wall: float
     seconds: Mapping[str, float]
@@ -45,7 +48,7 @@ class Goodput:
 
     @property
     def twice(self) -> str:
-        """How many steps were taken more than once, in words. A process that was killed may have taken more than it logged."""
+        """How many steps were taken more than once, in words: after a kill a lower bound, since a process takes more steps than it logs."""
         if not self.killed:
             return f"{self.lost_steps:,}"
         return f"at least {self.lost_steps:,}" if self.lost_steps else "not known"
@@ -54,8 +57,8 @@ class Goodput:
 def goodput(events: Sequence[Mapping[str, Any]]) -> Goodput:
     """The goodput of the rows of an events.jsonl; of no rows, one without time.
 
-    A row of steps that a later start has cut through counts in proportion. After its last event a killed process went at least as far as
-    the next start found in its logs (`reached`); it may have taken more steps than it logged. The time of all of them counts as `away`.
+    A row of steps that a later start cuts in two counts in proportion. A killed process got at least as far as the next start finds in its
+    logs (`reached`). The time of its steps after its last event counts as `away`.
     """
     runs = sessions(events)
     seconds = dict.fromkeys(PARTS, 0.0)

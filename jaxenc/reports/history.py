@@ -73,8 +73,8 @@ class History:
 
     @property
     def state(self) -> str:
-        """What became of the run: `finished`, STOPPED (preempted), `ended with` the name of an exception, or GOING, where it runs or was
-        killed: its files do not tell these apart."""
+        """What became of the run: `finished`, STOPPED (preempted), `ended with` and the name of an exception, or GOING, where it
+        runs or was killed, which its files do not tell apart."""
         last = next((row for row in reversed(self.events) if row["event"] in ("start", "stop")), {})
         reason = str(last.get("reason", ""))
         if reason == FINISHED or (not self.events and self.step >= self.steps):
@@ -88,12 +88,12 @@ class History:
 
 
 def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
-    """`workdirs`, paths and URLs, with the run directories of its seeds, in order, in the place of a work directory of `finetune`."""
+    """`workdirs`, paths and URLs; a work directory of `finetune` is replaced by the run directories of its seeds, in order."""
     return [run for workdir in map(str, workdirs) for run in _seeds(workdir) or [workdir]]
 
 
 def _seeds(workdir: str) -> list[str]:
-    """[] for any other folder, such as the run directory of a seed."""
+    """The run directories of the seeds in a work directory of `finetune`; [] for any other folder, such as the run directory of a seed."""
     names = storage.names(workdir)
     if METRICS in names:
         return []

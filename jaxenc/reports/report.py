@@ -125,7 +125,7 @@ def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Call
 
 
 def _check(out: str | pathlib.Path) -> None:
-    """Raises UserError where `out`, if it is not '', cannot be the file of a page."""
+    """Raises UserError if `out` cannot be the file of a page; '' is the default."""
     if out:
         storage.must_be_local(out, "--out", storage.WRITE_HERE)
         if pathlib.Path(out).suffix != ".html":

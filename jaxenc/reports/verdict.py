@@ -10,7 +10,7 @@ from jaxenc.reports.panels import TOKENS, groups
 
 
 def state(run: History) -> str:
-    """`History.state` and how far the run is, as a sentence."""
+    """What became of the run (`History.state`) and at which step, as a sentence."""
     step = max(run.events[-1]["step"] if run.events else 0, run.step)
     onward = "; the same command goes on from there" if run.state == STOPPED else ""
     return f"{run.state[0].upper()}{run.state[1:]} at step {step:,} of {run.steps:,}{onward}."

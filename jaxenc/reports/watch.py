@@ -80,7 +80,7 @@ def rate(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def state(seen: Seen, now: float) -> str:
-    """`History.state`, and whether it still writes. now: Unix seconds."""
+    """`History.state`; of a run that has not ended, how long ago it wrote, if that is known. now: Unix seconds."""
     if seen.history is None:
         return "no numbers yet"
     if seen.history.state != GOING or not seen.written:

@@ -75,12 +75,12 @@ def gather(params: Tree, stored: Tree) -> Tree:
 
 
 def only(sharding: NamedSharding, axes: Collection[str]) -> PartitionSpec:
-    """The spec of a sharding without the mesh axes that are not among `axes`."""
+    """The spec of a sharding, reduced to the mesh axes in `axes`."""
     return PartitionSpec(*(tuple(name for name in names if name in axes) or None for names in axes_of(sharding)))
 
 
 def axes_of(sharding: NamedSharding) -> list[tuple[str, ...]]:
-    """The mesh axes that split each axis of an array."""
+    """For each axis of an array the mesh axes that split it, () for none."""
     return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding.spec]
 
 

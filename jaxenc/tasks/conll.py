@@ -71,7 +71,7 @@ def sentences(file: str, word: str = "", tag: str = "") -> list[Sentence]:
 
 def _read(file: str) -> tuple[str, str]:
     """The text of a file with `\n` for every line end, and its name without the suffix of a compressed file."""
-    with user_errors(file, READABLE), open(remote.near(file), "rb", buffering=HEAD) as raw:
+    with user_errors(file, READABLE), open(remote.local_copy(file), "rb", buffering=HEAD) as raw:
         unpacked, name = compressed.unpacked(raw, file, Counts())
         content = unpacked.read()
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

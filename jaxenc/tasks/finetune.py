@@ -52,6 +52,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
 
 
 def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, place: Workdir, seeds: int, profiled: Steps) -> Results:
+    """As `finetune`, in the folder `workdir` of `place`."""
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     with Bars(barriers.is_primary()).shown("reading the examples and the model"):
@@ -125,11 +126,11 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, pr
     step, scores = (before.step, before.scores) if before else _kept(tuning, directory, ended.step)
     seconds = before.seconds if before else round(time.monotonic() - started, 3)
     for name in new:
-        _answer(tuning, seed, directory, place.whole(directory, step), name)
+        _answer(tuning, seed, directory, place.verified(directory, step), name)
     outcome = Outcome(seed, named, step, scores, seconds=seconds, answered=rows)
 
     def finish() -> dict[str, Any]:
-        # The answers and metrics.jsonl are uploaded before the result, which says that they are there.
+        # Answers and metrics.jsonl are uploaded before the result: once that exists they do too.
         place.publish()
         place.keep(directory, {step, ended.step})
         with user_errors(directory / RESULT, ADVICE):
@@ -140,7 +141,7 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, pr
 
 
 def _before(directory: pathlib.Path, place: Workdir) -> Outcome | None:
-    """The result of a finished seed, as process 0 finds it; None for another one, and for one whose kept checkpoint does not verify."""
+    """The result of a seed, as process 0 finds it; None if the seed has not finished, or if its kept checkpoint does not verify."""
 
     def read() -> dict[str, Any]:
         found = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None

@@ -60,7 +60,7 @@ class Tuning:
     """A task on one model, ready to run.
 
     tune: the settings, with the task fitted to its training examples. start: the checkpoint that the parameters come from, on this machine.
-    origin: its path or its URL. splits: those that have files. programs: shared by the runs of all seeds.
+    origin: its path, or its URL. splits: those that have files. programs: shared by the runs of all seeds.
     """
 
     tune: FineTune
@@ -187,7 +187,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
 
 
 def _start(init_from: str, check: bool) -> tuple[pathlib.Path, str]:
-    """(the checkpoint that `init_from` names, on this machine; its path or its URL). Of a URL every process has the same step."""
+    """(the checkpoint that `init_from` names, on this machine; its path or its URL). With a URL all processes take the same step."""
     if is_url(init_from):
         start = downloaded_by_all(init_from, check, "--init-from")
         return start, str(step_of(init_from, int(start.name)))

@@ -1,4 +1,4 @@
-"""Hyper-parameters of fine-tuning as published, by the family of a model (`families/*/hyperparameters.py`) and the task."""
+"""The published hyper-parameters of fine-tuning for a model and a task; `families/*/hyperparameters.py` has the numbers."""
 
 import contextlib
 from typing import Any
@@ -13,7 +13,7 @@ KNOWN = (*GLUE, "squad", "squad2", "swag", "race", "text")
 
 
 def numbers(model: ModelConfig, task: str) -> dict[str, Any]:
-    """The published settings of the family of `model` for a task, those of its nearest relative where the task has none.
+    """The published settings of the family of `model` for a task; the family's general ones if it has none for the task.
 
     Raises UserError for a task that is not in KNOWN and for a family without published fine-tuning.
     """

@@ -23,7 +23,7 @@ ANOTHER = "choose another --workdir"
 
 def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path], place: Workdir) -> None:
     """Raises UserError where the newest checkpoint of one of the seeds' directories was written with other settings, other training or dev
-    examples or another model to start from. The test examples may change: they are only answered. place: holds them."""
+    examples or another model to start from. The test examples may change: they are only answered. place: the work directory."""
     for directory in directories:
         if (newest := place.newest(directory)) is not None:
             _refuse(tuning, directory, newest)

@@ -55,7 +55,7 @@ def read(path: str | Path) -> tuple[Question, ...]:
     no answer; a question without `answers` is not labelled. Answers that are not where the file says are kept for scoring; see `lost`.
     Raises UserError with the file and the question's id, or its place where it has no id, for anything else.
     """
-    content = read_json(remote.near(path), FORMAT)
+    content = read_json(remote.local_copy(path), FORMAT)
     questions: dict[str, Question] = {}
     for number, entry in enumerate(_get(content, "data", list, str(path))):
         where = f"{path}: data[{number}]"

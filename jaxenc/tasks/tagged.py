@@ -130,7 +130,7 @@ class Columns:
 
 def _head(file: str) -> list[str]:
     """The first lines of a file, each whole."""
-    with user_errors(file, READABLE), open(remote.near(file), "rb", buffering=HEAD) as raw:
+    with user_errors(file, READABLE), open(remote.local_copy(file), "rb", buffering=HEAD) as raw:
         unpacked, _ = compressed.unpacked(raw, file, Counts())
         return unpacked.peek(HEAD)[:HEAD].rpartition(b"\n")[0].decode("utf-8", "replace").split("\n")
 

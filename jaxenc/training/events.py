@@ -55,7 +55,7 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row whose facts have the types of FACTS; any other is an error for `row_file.read`."""
+    """A row whose facts have the types of FACTS; raises what `row_file.read` catches for any other."""
     row = json.loads(line)
     _check(row, {"time": float, "event": str, "step": int, "seconds": float})
     _check(row, FACTS.get(row["event"], {}))

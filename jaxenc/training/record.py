@@ -35,7 +35,7 @@ def as_name(text: str) -> str:
 
 def cut(workdir: pathlib.Path, step: int) -> int:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too. Returns the
-    last step that they had, at least `step`.
+    last step in either file, or `step` where neither goes further.
 
     Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is not a row, with its number, and for a disk that refuses; the file then stays as it is.

@@ -1,6 +1,6 @@
 """The files that a run appends to, one row a line: metrics.jsonl, events.jsonl and examples.log.
 
-The last line is no row where a process that was killed, or is writing, has not ended it.
+A last line without an end is not a row yet: the process was killed, or is writing it.
 """
 
 import os
@@ -11,13 +11,16 @@ from typing import TypeVar
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 
-FULL = "free some space and run the same command again"  # where a row cannot be written
+FULL = "free some space and run the same command again"  # advice if a row cannot be written
 T = TypeVar("T")
 
 
 def read(path: pathlib.Path, row_of: Callable[[bytes], T], what: str, advice: str) -> list[T]:
-    r"""`row_of` each line, its \n included. what: what a row is. Raises UserError `path`: reason; `advice` for a file that cannot be read,
-    and names a line for which `row_of` raises one of the errors of parsing."""
+    r"""`row_of` of each line, which includes its \n. what: what a row is, such as `an event`, for messages.
+
+    Raises UserError, with `advice`, for a file that cannot be read, and names a line that `row_of` cannot parse: it raises ValueError,
+    KeyError, TypeError, AttributeError, OverflowError or RecursionError.
+    """
     with user_errors(path, advice):
         lines = path.read_bytes().split(b"\n")
     found = []
@@ -30,5 +33,5 @@ def read(path: pathlib.Path, row_of: Callable[[bytes], T], what: str, advice: st
 
 
 def drop_unfinished(path: pathlib.Path) -> None:
-    """Cuts the last line off where it is not ended, so that the next row begins a line. Raises OSError."""
+    """Cuts off a last line without an end, so that the next row begins a line. Raises OSError."""
     os.truncate(path, path.read_bytes().rfind(b"\n") + 1)

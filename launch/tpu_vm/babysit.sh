@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# The verb `babysit` of tpu.sh, which sources this: one run to its end, on as many slices as it takes. A line on stderr says each change.
+# The verb `babysit` of tpu.sh, which sources this: brings one run to its end, on as many slices as that takes. It reports each change in a
+# line on stderr.
 # shellcheck disable=SC2154 # the names of tpu.sh
 
 said=''
-say() { # what is so now, if it was not so before
+say() { # MESSAGE: prints it, unless it was the last one
   [ "$1" = "$said" ] || echo "tpu: $name: $1" >&2
   said=$1
 }
@@ -15,7 +16,7 @@ state() { # of the queued resource; `none` where there is none, nothing where th
 }
 
 failed=0
-attempt() { # three in a row, between two looks at a run that runs
+attempt() { # COMMAND...: gives up after three in a row; a look that finds the run running starts the count again
   [ "$failed" -lt 3 ] || fail "three starts in a row came to nothing: see above, \`status\` and \`logs\`, then delete $name"
   failed=$((failed + 1)); "$@" || true
 }

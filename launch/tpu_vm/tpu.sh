@@ -68,7 +68,7 @@ pack() { # FILE: the wheel and what starts it, or what git tracks of this checko
   fi
 }
 
-setup() { # each part only after the one before: babysit calls this where `set -e` is off
+setup() { # its parts are joined by &&: babysit calls this where `set -e` is off
   local archive=${TMPDIR:-/tmp}/$home.tgz idle="! systemctl is-active --quiet $home || { echo 'tpu: the run is on: stop it first' >&2; exit 2; }"
   [ -z "$wheel" ] || [ -f "$wheel" ] || fail "--wheel is $wheel: there is no such file"
   pack "$archive" &&

@@ -1,4 +1,4 @@
-"""Where a URL works is in docs/storage.md. Everywhere else it is refused in one line that says what to do, and no folder `gs:` is made."""
+"""docs/storage.md says where a URL works. Elsewhere it is refused in one line that says what to do, and no folder `gs:` is made."""
 
 import os
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from jaxenc.storage import READ_HERE, WRITE_HERE
 from tests.tasks.tiny_task import make_model
 
-# The arguments of each command, the last of which takes no URL.
+# The arguments of each command; the last option takes no URL.
 WRITES = {
     "demo": ["--workdir"],
     "tokenizer": ["--input", "{text}", "--out"],
@@ -43,7 +43,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("command", WRITES)
-def test_what_writes_to_a_disk_alone(command: str, there: dict[str, Path], fails: Callable[..., str]) -> None:
+def test_what_only_writes_to_a_disk(command: str, there: dict[str, Path], fails: Callable[..., str]) -> None:
     given = [item.format(**there) for item in WRITES[command]]
     said = fails(command, *given, f"gs://b/new{ENDINGS.get(command, '')}")
     assert f"{given[-1]} gs:/" in said and said.endswith(f"a URL, and only a local path works here; {WRITE_HERE}\n")
@@ -51,7 +51,7 @@ def test_what_writes_to_a_disk_alone(command: str, there: dict[str, Path], fails
 
 
 @pytest.mark.parametrize("command", READS)
-def test_what_reads_from_a_disk_alone(command: str, there: dict[str, Path], fails: Callable[..., str]) -> None:
+def test_what_only_reads_from_a_disk(command: str, there: dict[str, Path], fails: Callable[..., str]) -> None:
     said = fails(command, *(item.format(**there) for item in READS[command]))
     assert "gs:/" in said and said.endswith(f"a URL, and only a local path works here; {READ_HERE}\n")
     assert not there["new"].exists()

@@ -29,7 +29,7 @@ def lines(characters: int, seed: int = 0) -> list[str]:
     return [" ".join(held[start : start + 15]) for start in range(0, len(held), 15)]
 
 
-# {name: a text of so many characters that repeats}
+# {name: from a number of characters to a text of that size that repeats}
 REPEATING: dict[str, Callable[[int], list[str]]] = {
     "a line of the same words": lambda size: [FOX * (size // len(FOX))],
     "lines of the same words": lambda size: [FOX * 9] * (size // len(FOX) // 9) + [END],
@@ -41,8 +41,7 @@ REPEATING: dict[str, Callable[[int], list[str]]] = {
 
 
 def steps(texts: Iterable[str]) -> int:
-    """Characters of all strings that occur twice and end where the text after them differs, each read from all of its characters to its
-    end: the sum of the longest common prefixes of neighbours in the order of all suffixes."""
+    """Steps of the library's trainer (see repeats.py): the sum of the longest common prefixes of neighbours in the suffix array."""
     text = "".join(f"{text}\0" for text in texts)
     codes = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.int64)
     rank, reach = codes, 1
@@ -65,9 +64,14 @@ def steps(texts: Iterable[str]) -> int:
     return total
 
 
+def parts(texts: Iterable[str]) -> list[str]:
+    """`texts`, cut where they are too long for the library."""
+    return [part for text in texts for part in cut(text, trainer.LONGEST)]
+
+
 def fed(texts: list[str]) -> list[str]:
     """What the library's trainer reads of `texts`."""
-    return [part for text in repeats.broken(texts) for part in cut(text, trainer.LONGEST)]
+    return parts(repeats.broken(texts))
 
 
 def test_steps_are_counted_right() -> None:
@@ -78,15 +82,11 @@ def test_steps_are_counted_right() -> None:
 
 @pytest.mark.parametrize("name", REPEATING)
 def test_the_trainer_takes_steps_in_proportion_to_a_text_that_repeats(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A character more costs 250 steps at most; as it is the text costs thousands. FREE is small here, to see it on a short text."""
+    """At most 250 steps for each further character; more than 1,500 without `repeats`. FREE is small here, so that short texts show it."""
     monkeypatch.setattr(repeats, "FREE", 1 << 20)
     small, large = (REPEATING[name](size) for size in (20_000, 40_000))
-    assert steps(cut_only(large)) - steps(cut_only(small)) > 1500 * 20_000
+    assert steps(parts(large)) - steps(parts(small)) > 1500 * 20_000
     assert steps(fed(large)) - steps(fed(small)) < 250 * 20_000
-
-
-def cut_only(texts: list[str]) -> list[str]:
-    return [part for text in texts for part in cut(text, trainer.LONGEST)]
 
 
 @pytest.mark.parametrize("name", REPEATING)
@@ -94,7 +94,7 @@ def test_no_word_is_lost_and_none_is_cut_but_long_ones(name: str, monkeypatch: p
     monkeypatch.setattr(repeats, "FREE", 0)
     texts = REPEATING[name](30_000)
     found = fed(texts)
-    assert found != cut_only(texts) and max(map(len, found)) <= trainer.LONGEST
+    assert found != parts(texts) and max(map(len, found)) <= trainer.LONGEST
     if name.startswith("one word"):
         assert "".join(found) == texts[0] and len(found[0]) > repeats.WORD
     else:
@@ -121,7 +121,7 @@ def test_ordinary_lines_come_through_as_they_are() -> None:
 
 
 def test_a_table_that_is_full_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would take every window for one that occurred before."""
+    """A full table would say of every window that it occurred before."""
     for name, value in {"FREE": 0, "EACH": 0, "BITS": 14, "FULL": 1 << 13}.items():
         monkeypatch.setattr(repeats, name, value)
     texts = lines(200_000)

@@ -17,7 +17,7 @@ from tests.group import Process
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
-# {name of the file in recipes/: its recipe}; a new one is found by being there.
+# {name of a file in recipes/: its recipe}
 RECIPES: Mapping[str, Recipe] = {
     file.stem: importlib.import_module(f"tests.faults.recipes.{file.stem}").RECIPE
     for file in sorted((Path(__file__).parent / "recipes").glob("*.py"))

@@ -16,7 +16,7 @@ LIMIT = 600  # seconds
 
 
 def with_devices(count: int) -> dict[str, str]:
-    """The environment of a process with so many devices."""
+    """The environment of a process with `count` devices."""
     return {"XLA_FLAGS": os.environ["XLA_FLAGS"].replace("device_count=8", f"device_count={count}")}
 
 
@@ -28,7 +28,7 @@ def start(command: Sequence[object], notes: Path, accident: Sequence[object] = N
 
 
 def lived(command: Sequence[object], notes: Path, *accident: object, **environment: str) -> str:
-    """What a process says until its accident, which kills it, or until its end."""
+    """What a process says until the accident that kills it, or until its end."""
     with start(command, notes, accident or NONE, **environment) as process:
         said = process.communicate(timeout=LIMIT)[1]
     assert process.returncode == (-9 if accident else 0), said
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def two(command: Sequence[object], folder: Path, accident: Sequence[object] = NONE, devices: int = 4) -> Iterator[list[subprocess.Popen]]:
-    """Two processes with `devices` each and a cache each, as machines that have lost their disks; process 0 has the accident."""
+    """Two processes with `devices` devices and an empty cache each, as on machines without a shared disk; process 0 has the accident."""
     folder.mkdir()
     common = {"JAXENC_COORDINATOR": f"127.0.0.1:{free_port()}", "JAXENC_PROCESSES": "2"}
     common |= with_devices(devices)

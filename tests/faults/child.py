@@ -2,8 +2,8 @@
 
 Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read; that of a task begins). The
 file of notes also has a line `start` for each process. With JAXENC_TEST_BUCKET there is a `tests.bucket`, whose requests for a
-CHECKSUMS.json are stages too: `put-begun`, `put-done`, `rm-begun`, `rm-done`; and those for the files that a fine-tuning ends with:
-`answers-begun`, `answers-done`, `result-begun`, `result-done`, `results-begun`, `results-done`.
+CHECKSUMS.json are stages too: `put-begun`, `put-done`, `rm-begun`, `rm-done`. So are the uploads of the files that a fine-tuning ends
+with: `answers-begun`, `answers-done`, `result-begun`, `result-done`, `results-begun`, `results-done`.
 
 Arguments: file of notes, accident, stage, n, then the command and its own.
 """

@@ -1,4 +1,4 @@
-"""The run of one objective that is killed and started again, in its file in `recipes/`."""
+"""What a file in `recipes/` states: the run of one objective, which tests kill and start again."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from jaxenc.training.run import Run
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """run: of a data folder of 24 tokens a row at most, in seconds; tokenizer: of the data; prepare: makes beside the data folder what the
-    run needs besides."""
+    """run: from a data folder to a run on rows of at most 24 tokens, which takes seconds. tokenizer: the kind that the data needs. prepare:
+    from the data folder, makes beside it whatever else the run needs."""
 
     run: Callable[[Path], Run]
     tokenizer: str = "wordpiece"

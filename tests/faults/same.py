@@ -25,6 +25,16 @@ def state(step_dir: Path) -> dict[str, np.ndarray]:
     return {path: np.asarray(leaf) for path, leaf in arrays.read(step_dir / "state", wanted).items()}
 
 
+def assert_same_tuning(one: Path, other: Path, steps: int) -> None:
+    """AssertionError unless two work directories of `finetune` with seeds 0 and 1 agree bit for bit: rows, numbers, last states, answers to
+    the dev set and which checkpoints are left."""
+    for seed in ("seed_0", "seed_1"):
+        assert_same_run(one / seed, other / seed, 0.0, steps)
+        assert (one / seed / "dev.jsonl").read_bytes() == (other / seed / "dev.jsonl").read_bytes()
+    left = lambda workdir: sorted(path.relative_to(workdir) for path in workdir.glob("seed_*/checkpoints/*"))
+    assert left(one) == left(other)
+
+
 def assert_same_run(one: Path, other: Path, bound: float, steps: int) -> float:
     """AssertionError unless every row of every step came once and in its slot, and every number is within `bound` (relative; 0: bit for
     bit, the last state too). Returns the largest relative difference of a number."""

@@ -1,5 +1,5 @@
-"""A run whose work directory is at a URL, killed in its steps, saves, uploads and deletions: what is there in the end is the run that
-nobody killed, bit for bit. tests/checkpoint/test_remote.py has each kill of an upload by itself."""
+"""A run whose work directory is at a URL, killed in its steps, saves, uploads and deletions, ends bit for bit like a run that nobody
+killed. tests/checkpoint/test_remote.py has each kill of an upload by itself."""
 
 import random
 from collections.abc import Callable

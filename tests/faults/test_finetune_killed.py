@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.conftest import Table
 from tests.faults.gang import ROOT, Gang
-from tests.faults.same import assert_same_run
+from tests.faults.same import assert_same_tuning
 from tests.tasks.tiny_task import make_model, make_task
 
 # (stage, the n-th time that it ends, by process): in the first epoch, while a checkpoint is written, in an evaluation, in the second seed.
@@ -38,15 +38,6 @@ def start(workdir: Path, model: Path, data: Path, accident: str, stage: str, cou
     return subprocess.run(list(map(str, given)), env=environment, stderr=subprocess.DEVNULL, timeout=300, check=False).returncode
 
 
-def assert_same(whole: Path, killed: Path) -> None:
-    """Rows, numbers, last states, answers and the checkpoints that are left, bit for bit."""
-    for seed in ("seed_0", "seed_1"):
-        assert_same_run(whole / seed, killed / seed, 0.0, STEPS)
-        assert (whole / seed / "dev.jsonl").read_bytes() == (killed / seed / "dev.jsonl").read_bytes()
-    steps = lambda workdir: sorted(path.relative_to(workdir) for path in workdir.glob("seed_*/checkpoints/*"))
-    assert steps(whole) == steps(killed)
-
-
 @pytest.mark.full
 def test_a_killed_run_is_the_run_that_nobody_killed(tmp_path: Path) -> None:
     make_task(tmp_path, train=64, dev=23)
@@ -56,7 +47,7 @@ def test_a_killed_run_is_the_run_that_nobody_killed(tmp_path: Path) -> None:
     for stage, count in KILLS:
         assert start(killed, model, tmp_path, "kill", stage, count) == -9, (stage, count)
     assert start(killed, model, tmp_path, "nothing", "-", 1) == 0
-    assert_same(whole, killed)
+    assert_same_tuning(whole, killed, STEPS)
 
 
 @pytest.mark.full
@@ -75,5 +66,5 @@ def test_one_of_two_processes_is_killed_in_each_seed(tmp_path: Path, row: Table)
             gang.send(rank, signal.SIGKILL)
             gang.until(lambda life=life: gang.said.count("starting all 2 again") > life, "restart", 15)
         assert gang.end() == 0, gang.said
-    assert_same(whole, killed)
+    assert_same_tuning(whole, killed, STEPS)
     row("T3 kill -9 of a worker and of the coordinator, fine-tuning in 2 processes", 2, "bit for bit, both seeds")

@@ -1,4 +1,4 @@
-"""What a built-in head is known by, in its file in `built_in/`: a run that exists relies on it."""
+"""What a file in `built_in/` states of a built-in head: existing runs rely on it."""
 
 import dataclasses
 import importlib
@@ -10,8 +10,8 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Stated:
-    """site: the number that its parameters and its dropout are drawn from, which never changes and is never used again; role: what it
-    reads; prediction: what an evaluation keeps of logits float64 [rows, tokens, classes], written out in NumPy."""
+    """site: the number that seeds its parameters and its dropout, which may never change or be used again. role: what it reads.
+    prediction: from logits, float64 [rows, tokens, classes], to what an evaluation keeps of them, in NumPy."""
 
     site: int
     role: str
@@ -19,7 +19,7 @@ class Stated:
 
 
 def by_name() -> Mapping[str, Stated]:
-    """{name of the head: what its file states}; a new file is found by being there."""
+    """{name of the head: what its file states}, of every file in `built_in/`."""
     files = sorted((Path(__file__).parent / "built_in").glob("*.py"))
     return {file.stem: importlib.import_module(f"tests.heads.built_in.{file.stem}").STATED for file in files}
 
@@ -31,7 +31,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
-    """The probability of each class by itself."""
+    """The probability of each class, independent of the others."""
     return 1 / (1 + np.exp(-logits))
 
 

@@ -32,7 +32,7 @@ def test_every_built_in_head_states_what_it_is() -> None:
 
 @pytest.mark.parametrize("name", STATED)
 def test_a_built_in_head_keeps_its_site_and_role(name: str) -> None:
-    """What it draws at initialisation and in dropout follows from the site: with another, a run that exists would not go on as it was."""
+    """The site seeds initialisation and dropout: with another one an existing run would not resume bit for bit."""
     head = heads.BUILT_IN[name]
     assert (head.site, head.role) == (STATED[name].site, STATED[name].role)
     assert head.site < rng.FIRST_OWN_SITE

@@ -1,4 +1,4 @@
-"""What the tests of an objective call to see that it fills the contract."""
+"""Checks of the contract that the tests of every objective call."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from jaxenc.training.state import parameters
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """One batch, as what `Job.batches` opens."""
+    """One batch, in the place of what `Job.batches` opens."""
 
     rows: Batch
 
@@ -34,7 +34,8 @@ class Held:
 
 
 def _reading(objective: Objective, monkeypatch: pytest.MonkeyPatch, field: str, value: int) -> Batch:
-    """The batch that training reads where one value of a field is `value`. A value out of range has the data's files compared."""
+    """The batch that training reads if one value of a field is `value`. Out of range, training also compares the files of the data with
+    their checksums."""
     rows = empty(objective.reads, 2, 4, objective.fields)
     rows[field].flat[-1] = value
     job = SimpleNamespace(batches=lambda *_: Held(rows), run=SimpleNamespace(data=SimpleNamespace(folders=("data",))))

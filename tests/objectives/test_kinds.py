@@ -1,4 +1,4 @@
-"""An objective that refuses a kind of model names the kinds that it takes: all of the registry, and no other."""
+"""An objective that refuses a kind of model names exactly the kinds of the registry that it takes."""
 
 import dataclasses
 from collections.abc import Callable

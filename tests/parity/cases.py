@@ -1,10 +1,11 @@
 """What our models are compared on with transformers: architectures, random rows and labels. Needs neither of the two libraries."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from jaxenc.data.batch import Batch
 from tests.parity.family import Case
@@ -13,13 +14,21 @@ VOCAB, LABELS = 131, 3
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
-# One file a family; a new one is found by being there.
+# Every file in families/ is read; a new family needs no line here.
 FILES = sorted((Path(__file__).parent / "families").glob("*.py"))
 CASES: Mapping[str, Case] = {
     case.architecture: case for file in FILES for case in importlib.import_module(f"tests.parity.families.{file.stem}").CASES
 }
 FAMILIES = {case.family.name: case.family for case in CASES.values()}
-PAIRS = [(name, activation) for name, case in CASES.items() for activation in case.activations]
+
+
+def pairs(compared: str = "", others: Iterable[str] = ()) -> list:
+    """pytest's parameters (architecture, form of GELU), for every architecture with every form. The short suite has the first form of those
+    whose case names `compared` ('' for all), and the tanh form of `others`."""
+    short = {(name, case.activations[0]) for name, case in CASES.items() if not compared or compared in case.short}
+    short |= {(name, "gelu_new") for name in others}
+    all_pairs = [(name, activation) for name, case in CASES.items() for activation in case.activations]
+    return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in all_pairs]
 
 
 def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:

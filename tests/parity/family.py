@@ -1,11 +1,11 @@
-"""What a family of transformers says of itself for the comparisons, in its file in `families/`. Needs neither library."""
+"""What a file in `families/` states of a family for the comparisons with transformers. Imports neither transformers nor torch."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-# Of the random tiny models: width, layers, places, and the width of tables that have one of their own.
+# Of the random tiny models; EMBEDDING is the width of token tables that differ from the model's.
 WIDTH, LAYERS, POSITIONS, EMBEDDING = 8, 2, 14, 6
 # {our head of a fine-tuned model: how the name of its class ends}
 TUNED = MappingProxyType(
@@ -48,7 +48,7 @@ class Case:
 
     labels: the arguments that make it return a loss; logits: {our output: attribute of its output}; seed: of the weights and rows of its
     golden arrays, any number; activations: transformers' names for the forms of GELU that it can have; short: as SHORT, what the short
-    suite compares: one class with each kind of output. The full suite compares every case in every way.
+    suite compares, which has each kind of output once. The full suite compares every case in every way.
     """
 
     family: Family

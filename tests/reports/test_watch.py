@@ -119,7 +119,7 @@ def test_whether_it_still_writes(events: list[Mapping[str, Any]], age: float, wo
     ],
 )
 def test_report_and_watch_say_one_thing(events: list[Mapping[str, Any]], last: int, watched: str, said: str, tmp_path: Path) -> None:
-    """Of a run whose clock is not known, as at a URL. One without events, of an early version, is finished by its last step."""
+    """Without the time of the last line, as at a URL. A run of an early version has no events: it has finished at its last step."""
     seen = watch.look(str(make(tmp_path / "run", [train(last)], events, run=Run(train=TrainConfig(steps=400)))))
     assert watch.state(dataclasses.replace(seen, written=0.0), NOW) == watched and verdict.state(seen.history) == said
 

@@ -1,4 +1,4 @@
-"""Whether a task can be learned from its own rows: what the tests of a kind of task call."""
+"""Trains a tiny model on the rows of a task, for the tests of each kind of task."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,8 +22,10 @@ TEXTS = [f"{first} {second}" for first in WORDS[:4] for second in WORDS[4:]]
 
 
 def learned(task: Task, of_number: Callable[[int], dict[str, Any]], tmp_path: Path, batch: int = 16) -> float:
-    """The metric on 16 training examples after training on them, which labels and predictions of different shapes, orders or scales keep
-    below 0.95. of_number: what the record of a number has beside its text; batch: rows of a step."""
+    """The metric on 16 training examples after training on them; below 0.95 if labels and predictions differ in shape, order or scale.
+
+    of_number: from the number of an example to the fields of its record beside its text. batch: rows of a step.
+    """
     files = write_json(tmp_path, *({"text": text, "prompt": text} | of_number(number) for number, text in enumerate(TEXTS)))
     examples = task.examples(files, "train")
     task = task.fitted(examples)

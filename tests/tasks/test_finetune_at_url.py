@@ -1,4 +1,4 @@
-"""A fine-tuning whose work directory and model are at URLs is the one in a folder, bit for bit, and goes on on any machine."""
+"""A fine-tuning with work directory and model at URLs equals one in a folder bit for bit, and any machine can resume it."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ from jaxenc.training import loop, pretrain
 from jaxenc.training.settings import LogConfig
 from tests import bucket, tiny
 from tests.bucket import Bucket
-from tests.faults.same import assert_same_run
+from tests.faults.same import assert_same_tuning
 from tests.tasks.tiny_task import make_task
 
 STEPS = 9
@@ -30,7 +30,7 @@ SEEDS = ("seed_0", "seed_1")
 
 @dataclasses.dataclass(frozen=True)
 class Undisturbed:
-    """tune: its settings. whole: the work directory of two seeds in a folder."""
+    """tune: the settings. whole: the work directory, a folder, of two seeds that nothing interrupted."""
 
     tune: FineTune
     whole: Path
@@ -49,7 +49,7 @@ def done(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_device: None) -> Iterator[str]:
-    """The URL of an empty bucket, with an empty cache on this machine, in an empty folder."""
+    """The URL of an empty bucket. The cache and the current folder are empty too, and the folder has to stay so."""
     monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
     monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
@@ -60,10 +60,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_device: None) -> I
 
 
 def assert_same(whole: Path, other: Path) -> None:
-    """Rows, numbers, last states, answers, scores and the checkpoints that are left."""
-    for seed in SEEDS:
-        assert_same_run(whole / seed, other / seed, 0.0, STEPS)
-        assert (whole / seed / "dev.jsonl").read_bytes() == (other / seed / "dev.jsonl").read_bytes()
+    """What `assert_same_tuning` compares, the names of all files, and the scores."""
+    assert_same_tuning(whole, other, STEPS)
     names = lambda folder: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if "/state/" not in str(path))
     assert names(whole) == names(other)
     scores = lambda folder: [(one.seed, one.step, one.scores, one.answered) for one in Results.read(folder / "results.json").seeds]
@@ -71,7 +69,7 @@ def assert_same(whole: Path, other: Path) -> None:
 
 
 def dying(at: int) -> mock._patch:
-    """A run that dies when the `at`-th step of this process is dispatched."""
+    """Makes a run die when the `at`-th step of this process is dispatched."""
     push, count = loop.Log.push, iter(range(1, 1000))
 
     def die(self: loop.Log, *step: object) -> None:
@@ -83,7 +81,7 @@ def dying(at: int) -> mock._patch:
 
 
 def requests(kind: str) -> list[str]:
-    """The names of all requests of a kind from now on."""
+    """The names of the files in all requests of a kind from now on: a list that grows."""
     found: list[str] = []
 
     def note(this: str, name: str, done: bool) -> None:
@@ -95,7 +93,7 @@ def requests(kind: str) -> list[str]:
 
 
 def test_two_seeds_from_a_model_at_a_url(root: str, done: Undisturbed, model: Path, tmp_path: Path) -> None:
-    """What is there names no folder of this machine, and this machine holds the checkpoints of one seed at a time."""
+    """The files there name no folder of this machine, which holds the checkpoints of one seed at a time."""
     shutil.copytree(model, bucket.at(f"{root}/model"))
     found = finetune(done.tune, f"{root}/model", f"{root}/runs", seeds=2)
     assert_same(done.whole, bucket.at(f"{root}/runs"))
@@ -127,7 +125,7 @@ def test_another_machine_goes_on_in_the_second_seed(root: str, done: Undisturbed
 def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_read(
     root: str, done: Undisturbed, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The copy here is of a run that had ended, with its result."""
+    """The copy on this machine is of a run that has ended, with its result: none of it may be used."""
     url = f"{root}/runs"
     with dying(STEPS + 8), pytest.raises(ZeroDivisionError):
         finetune(done.tune, str(model), url, seeds=2)
@@ -144,7 +142,7 @@ def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_
 
 
 def test_a_test_set_that_is_named_later_is_answered_with_the_kept_step(root: str, done: Undisturbed, model: Path) -> None:
-    """On a machine that has no copy; the answers are there before the result says so."""
+    """On a machine that has no copy; the answers are uploaded before the result."""
     url = f"{root}/runs"
     shutil.copytree(done.whole, bucket.at(url))
     (done.whole.parent / "test.tsv").write_text("text\nit is b\nit is x\n")

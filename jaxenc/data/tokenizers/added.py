@@ -47,7 +47,8 @@ def register(tool: library.Tokenizer, entries: Sequence[Entry]) -> None:
 
 
 def must_be_a_word(piece: str, words: Sequence[str]) -> None:
-    """Raises UserError for a new piece of a vocabulary of words that no text holds. words: those that the rules read in `piece`."""
+    """Raises UserError for a new piece that no text can give, in a vocabulary that cuts texts into words.
+    words: what it cuts `piece` into."""
     if len(words) > 1:
         what = f"it holds {len(words)} words, {', '.join(map(repr, words))}"
         raise UserError(f"{piece!r} is never found in a text: {what}", fix="give each word as a piece of its own")

@@ -22,7 +22,7 @@ from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe_rules import MARKS, PUBLISHED, BytesRules
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.lines import cut
 from jaxenc.data.tokenizers.merges import Merges
@@ -137,7 +137,7 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules
     facts = {"type": "bpe", "pieces": pieces, "merges": merges, "added": added, **rules.facts}
     vocabulary = Vocabulary(len(ids), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
     files = {
-        "tokenizer.json": prompt.to_str(pretty=True),
+        JSON: prompt.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(merges),
         SETTINGS: json.dumps(_config(added, rules), indent=2) + "\n",

@@ -1,4 +1,4 @@
-"""What is wrong with a vocabulary of any kind, or with a text: each is one line."""
+"""Checks of a vocabulary of any kind and of a text; each error is one line."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ LARGEST = 1 << 22  # pieces; to train, the library reserves memory for all of th
 
 
 def characters(text: str) -> None:
-    """Raises UserError for half of a surrogate pair: Python puts it where the bytes of an argument are not UTF-8."""
+    """Raises UserError for a lone surrogate, which Python puts where the bytes of an argument are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""The files of a tokenizer's folder that more than one kind of vocabulary has, by the names that transformers gives them."""
+"""Names of files in a tokenizer's folder, as transformers has them, that several kinds of vocabulary share."""
 
 JSON = "tokenizer.json"
 SETTINGS = "tokenizer_config.json"

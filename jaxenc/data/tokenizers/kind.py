@@ -1,4 +1,4 @@
-"""How one kind of vocabulary differs from the others: what `Tokenizer` asks of it beside its two engines."""
+"""How one kind of vocabulary differs from the others, apart from its two engines."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -9,17 +9,18 @@ from jaxenc.data.tokenizers.word_cache import Encoded
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """spelled: how it writes a piece that a person names. readable: how a person reads a piece.
+    """The rules of a kind. The defaults are those of a kind that needs nothing special.
 
-    words: of a kind whose words are read by their characters, all of them by id.
-    by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
-    separate: which words are tokenised by themselves, wherever they are; see separate.py. by_word: the ids of such words, as `encode_flat`
-    gives them, if there is a faster way than `encode_words`.
-    twins: {id that no text gives: id of the same piece that texts give}, of a piece that the vocabulary holds twice.
-    cuts_words_alone: whether a word gives the same pieces whatever stands before it: so of WordPiece; other kinds mark the blank there.
+    spelled: from a piece as a person names it to the vocabulary's spelling. readable: the way back.
+    words: all words by id, of a kind that reads words by their characters.
+    by_line: every line of a text is a sentence; otherwise data/sentences.py finds the ends.
+    separate: which words have the same ids wherever they stand (separate.py). by_word: the ids of such words, as `encode_flat` gives them,
+    if there is a faster way than `encode_words`.
+    twins: {id that no text gives: id that texts give}, for pieces that the vocabulary holds twice.
+    flat: `encode_flat`, of an engine that needs no cache of words.
+    only_here: why transformers may give a text other ids, '' if it gives the same.
+    cuts_words_alone: a word gives the same pieces whatever stands before it. True of WordPiece; other kinds mark the blank before a word.
     places: `Tokenizer.written_places`, of an engine with a normaliser of its own.
-    flat: `encode_flat`, of an engine that needs no cache of words. only_here: why transformers may read a text otherwise, '' where it
-    gives the same ids.
     """
 
     spelled: Callable[[str], str] = str

@@ -1,4 +1,4 @@
-"""The frame of a model in the place of the one that a vocabulary came with. Its files are those of frame_files.py."""
+"""Frames texts as a model does, where its vocabulary came with another frame. frame_files.py writes such a vocabulary."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ def agrees(single: Template, pair: Template, vocabulary: Vocabulary, frame: Fram
 
 
 class Reframed:
-    """An engine that frames texts by `frame`, and does all else as another."""
+    """An engine with another frame around texts; everything else is as `engine` does it."""
 
     def __init__(self, engine: Engine, frame: Frame, vocabulary: Vocabulary):
         self._engine, self._templates = engine, [frame.template(texts, vocabulary) for texts in (1, 2)]

@@ -6,7 +6,7 @@ from jaxenc.data.tokenizers.frame_files import CLASS
 
 
 def written(content: bytes, longest: int, typed: bool) -> bytes:
-    """The file with this content, for a model that takes `longest` tokens, 0 where that is not known. typed: whether it has token types."""
+    """The content of the file, changed for a model. longest: tokens that it takes, 0 if not known. typed: whether it has token types."""
     config = json.loads(content)
     changed = {"model_max_length": longest} if longest else {}
     if not typed and _asks_for_types(config):
@@ -16,5 +16,5 @@ def written(content: bytes, longest: int, typed: bool) -> bytes:
 
 
 def _asks_for_types(config: dict[str, object]) -> bool:
-    """Whether transformers gives a model token types where its tokenizer has these settings."""
+    """Whether transformers passes token types to a model when its tokenizer has these settings."""
     return "token_type_ids" in config.get("model_input_names", ["token_type_ids"] * (config.get(CLASS) == "BertTokenizer"))

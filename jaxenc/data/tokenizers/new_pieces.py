@@ -1,4 +1,4 @@
-"""What is wrong with pieces that are to be added to a vocabulary of any kind."""
+"""Checks of pieces that are added to a vocabulary of any kind."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from jaxenc.errors import UserError
 def check(pieces: Sequence[str], spelled: Callable[[str], str], find: Callable[[str], int | None]) -> None:
     """Raises UserError for no pieces, and for one that is blank, in the vocabulary already, given twice, or not in UTF-8.
 
-    spelled: how the vocabulary writes a piece that a person names. find: the id of a piece, None for one that it lacks.
+    spelled: as in `Kind`. find: the id of a piece, None if the vocabulary lacks it.
     """
     if not pieces:
         raise UserError("no piece is given", fix="name at least one")

@@ -42,7 +42,7 @@ class Tokenizer:
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
-        reframed: whether texts are framed in another way than the vocabulary came with; see `framed_as`. The attributes `only_here` and
+        reframed: whether texts have another frame than the vocabulary came with; see `framed_as`. The attributes `only_here` and
         `cuts_words_alone` are those of `kind`.
         """
         self._literal, self._prompt, self._files, self._extend, self._kind = literal, prompt, dict(files), extend, kind

@@ -31,7 +31,7 @@ from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe import BYTES
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.merges import Merges
 from jaxenc.data.tokenizers.normalization import Normalization
@@ -150,7 +150,7 @@ def _build(facts: Facts) -> Tokenizer:
     pad, cls, sep = ids.get(PAD, ids[UNK]), ids.get(START, -1), ids.get(DELIMITER, -1)
     vocabulary = Vocabulary(len(ids), pad, ids[UNK], cls, sep, -1, reserved, mark)
     files = {
-        "tokenizer.json": prompt.to_str(pretty=True),
+        JSON: prompt.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in model}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",

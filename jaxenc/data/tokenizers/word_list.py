@@ -12,7 +12,7 @@ from tokenizers import models, pre_tokenizers, processors, trainers
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
@@ -135,7 +135,7 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
     config = {"tokenizer_class": "PreTrainedTokenizerFast", SIZE: size, "clean_up_tokenization_spaces": False}
     config |= reading.normalization.settings if reading.recorded else {}
     config |= {f"{name}_token": word for name, word in names.items()}
-    files = {"tokenizer.json": prompt.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
+    files = {JSON: prompt.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
     kind = Kind(words=words, by_line=reading.pretokenized, separate=separate.always)
     return Tokenizer(literal, prompt, vocabulary, files, _extended, kind)
 

@@ -16,7 +16,7 @@ from tokenizers import decoders, models, processors
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import checks, separate, vocab_txt, wordpiece_rules, wordpiece_train
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
@@ -121,9 +121,9 @@ def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tok
     config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS} | ({REPEATED: LAST} if twins else {})
     files = {"vocab.txt": "".join(piece + "\n" for piece in pieces), SETTINGS: json.dumps(config, indent=2) + "\n"}
     if not twins:  # a tokenizer.json has each piece once
-        files["tokenizer.json"] = prompt.to_str(pretty=True)
+        files[JSON] = prompt.to_str(pretty=True)
     extend = lambda more: _extended(pieces, rules, more)
-    # Fine-tuning that began with twins looks for answers as if words were not cut alone: its rows stay what they were.
+    # Words are cut alone with twins too. False keeps the rows of question answering what they are in existing runs of such a vocabulary.
     kind = Kind(separate=separate.always, twins=twins, cuts_words_alone=not twins)
     return Tokenizer(literal, prompt, vocabulary, files, extend, kind)
 

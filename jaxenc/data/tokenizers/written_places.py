@@ -1,10 +1,10 @@
-"""What the characters of a normalised text were written for, by a normaliser of the `tokenizers` library."""
+"""Where the characters of a normalised text come from, for a normaliser of the `tokenizers` library."""
 
 from tokenizers import PreTokenizedString, Regex, normalizers, pre_tokenizers
 
 
 def of_characters(normalizer: normalizers.Normalizer | None, text: str) -> tuple[str, list[tuple[int, int]]]:
-    """See `Tokenizer.written_places`. normalizer: None where texts stay as they are."""
+    """See `Tokenizer.written_places`. normalizer: None if texts stay as they are."""
     parts = PreTokenizedString(text)
     if normalizer:
         parts.normalize(normalizer.normalize)

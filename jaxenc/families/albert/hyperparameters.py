@@ -1,6 +1,6 @@
 """The published fine-tuning of ALBERT."""
 
-from jaxenc.families.bert.hyperparameters import EVERY
+from jaxenc.families.bert.hyperparameters import BERT
 from jaxenc.families.hyperparameters import Hyperparameters, in_steps
 
 # google-research/albert run_glue.sh
@@ -17,6 +17,6 @@ _TASKS = {
 # `every` has the passes and the warm-up of SST-2 (20,935 · 32 / 67,349).
 ALBERT = Hyperparameters(
     source="google-research/albert run_glue.sh, optimization.py",
-    every={**EVERY, "train.epochs": 10.0, "train.warmup": 0.06, "train.length": 512, "optim.lr": 1e-5},
+    every={**BERT.every, "train.epochs": 10.0, "train.warmup": 0.06, "train.length": 512, "optim.lr": 1e-5},
     tasks=_TASKS,
 )

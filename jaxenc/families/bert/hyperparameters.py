@@ -2,24 +2,7 @@
 
 from jaxenc.families.hyperparameters import Hyperparameters, in_steps
 
-EVERY = {
-    "train.batch": 32,
-    "train.epochs": 3.0,
-    "train.steps": 0,
-    "train.warmup": 0.1,
-    "train.length": 128,
-    "optim.lr": 2e-5,
-    "optim.warmup": 0,
-    "optim.schedule": "linear",
-    "optim.origin": "step_zero",
-    "optim.beta1": 0.9,
-    "optim.beta2": 0.999,
-    "optim.epsilon": 1e-6,
-    "optim.bias_correction": False,
-    "optim.weight_decay": 0.01,
-    "optim.clip": 1.0,
-}
-SQUAD = {"train.length": 384, "train.batch": 12, "optim.lr": 3e-5, "train.epochs": 2.0}
+_SQUAD = {"train.length": 384, "train.batch": 12, "optim.lr": 3e-5, "train.epochs": 2.0}
 # facebookresearch/fairseq examples/roberta/config/finetuning/*.yaml
 _ROBERTA_TASKS = {
     "mnli": in_steps(1e-5, 32, 123_873, 7_432),
@@ -36,24 +19,40 @@ _ROBERTA_TASKS = {
 
 BERT = Hyperparameters(
     source="Devlin et al. 2018, section 4 and appendix A.3; google-research/bert run_classifier.py, run_squad.py, README.md",
-    every=EVERY,
+    every={
+        "train.batch": 32,
+        "train.epochs": 3.0,
+        "train.steps": 0,
+        "train.warmup": 0.1,
+        "train.length": 128,
+        "optim.lr": 2e-5,
+        "optim.warmup": 0,
+        "optim.schedule": "linear",
+        "optim.origin": "step_zero",
+        "optim.beta1": 0.9,
+        "optim.beta2": 0.999,
+        "optim.epsilon": 1e-6,
+        "optim.bias_correction": False,
+        "optim.weight_decay": 0.01,
+        "optim.clip": 1.0,
+    },
     tasks={
-        "squad": SQUAD,
-        "squad2": SQUAD,
+        "squad": _SQUAD,
+        "squad2": _SQUAD,
         "swag": {"optim.lr": 2e-5, "train.batch": 16, "train.epochs": 3.0},
     },
     grid={"optim.lr": (5e-5, 4e-5, 3e-5, 2e-5), "train.batch": (32, 16), "train.epochs": (3.0, 2.0, 4.0)},
 )
 SMALL_BERT = Hyperparameters(
     source="google-research/bert README.md, the 24 smaller models",
-    every={**EVERY, "train.epochs": 4.0, "optim.lr": 1e-4},
-    tasks={"squad": SQUAD, "squad2": SQUAD},
+    every={**BERT.every, "train.epochs": 4.0, "optim.lr": 1e-4},
+    tasks={"squad": _SQUAD, "squad2": _SQUAD},
     grid={"optim.lr": (3e-4, 1e-4, 5e-5, 3e-5), "train.batch": (8, 16, 32, 64, 128)},
 )
 ROBERTA = Hyperparameters(
     source="facebookresearch/fairseq examples/roberta/config/finetuning/*.yaml; Liu et al. 2019, appendix C",
     every={
-        **EVERY,
+        **BERT.every,
         "train.batch": 16,
         "train.epochs": 10.0,
         "train.warmup": 0.06,

@@ -1,13 +1,13 @@
-"""The published fine-tuning of ELECTRA: the numbers of the code. The paper's table has a weight decay of 0, and 3e-4 for the small
-model."""
+"""The published fine-tuning of ELECTRA, with the numbers of its code. The paper's table differs: a weight decay of 0, and a rate of 3e-4
+for the small model."""
 
-from jaxenc.families.bert.hyperparameters import EVERY
+from jaxenc.families.bert.hyperparameters import BERT
 from jaxenc.families.hyperparameters import Hyperparameters
 
 ELECTRA = Hyperparameters(
     source="google-research/electra configure_finetuning.py, model/optimization.py; Clark et al. 2020, appendix B",
     every={
-        **EVERY,
+        **BERT.every,
         "optim.lr": 1e-4,
         "optim.origin": "step_zero_ramp",
         "optim.layer_decay": 0.8,

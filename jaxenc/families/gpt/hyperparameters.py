@@ -1,12 +1,12 @@
 """The published fine-tuning of GPT."""
 
-from jaxenc.families.bert.hyperparameters import EVERY
+from jaxenc.families.bert.hyperparameters import BERT
 from jaxenc.families.hyperparameters import Hyperparameters
 
 GPT = Hyperparameters(
     source="openai/finetune-transformer-lm train.py, opt.py",
     every={
-        **EVERY,
+        **BERT.every,
         "train.warmup": 0.002,
         "train.length": 512,
         "optim.lr": 6.25e-5,

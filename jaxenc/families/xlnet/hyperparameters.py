@@ -1,6 +1,6 @@
 """The published fine-tuning of XLNet."""
 
-from jaxenc.families.bert.hyperparameters import EVERY
+from jaxenc.families.bert.hyperparameters import BERT
 from jaxenc.families.hyperparameters import Hyperparameters, in_steps
 
 # zihangdai/xlnet scripts/tpu_squad_large.sh, whose layer decay multiplies gradients (model_utils.py)
@@ -18,7 +18,7 @@ _SQUAD = {
 XLNET = Hyperparameters(
     source="Yang et al. 2019, appendix A.4; zihangdai/xlnet README.md, scripts/*.sh, run_classifier.py",
     every={
-        **EVERY,
+        **BERT.every,
         "train.epochs": 6.7,
         "optim.origin": "warmup_end",
         "optim.bias_correction": True,

@@ -20,7 +20,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import byte_letters, checks, separate
 from jaxenc.data.tokenizers.bpe import BYTES
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.published.auto import Opened, library_errors
 from jaxenc.data.tokenizers.published.sections import rules
@@ -68,7 +68,7 @@ def tokenizer(path: Path, found: Opened) -> Tokenizer:
     with library_errors(str(path)):
         literal = _literal(data, hidden)
     files = {
-        "tokenizer.json": found.tool.to_str(pretty=True),
+        JSON: found.tool.to_str(pretty=True),
         SETTINGS: json.dumps(_config(data, found), indent=2, ensure_ascii=False) + "\n",
     }
     whole = {entry["content"] for entry in data["added_tokens"]}

@@ -85,7 +85,7 @@ class Literal:
         read = self._before.write(text)
         written, starts = self._model.normalize(read, with_offsets=True)
         ends = list[int]()
-        for start, after in reversed([*itertools.pairwise(starts)]):  # characters written for the same ones start at the same place
+        for start, after in reversed([*itertools.pairwise(starts)]):  # several characters written for one start at the same place
             ends.append(after if after > start or not ends else ends[-1])
         place, kept = self._before.places(text, read), self._kept(written)
         places = [place(start, end) for start, end in zip(starts[:-1], reversed(ends), strict=True)]
@@ -115,7 +115,7 @@ class Literal:
         return out[self._kept(out)].replace(MARK, " ")
 
     def _kept(self, written: str) -> slice:
-        """Where a normalised text is without the blank that the model puts before it, or after it."""
+        """The slice of a normalised text without the blank that the model puts before or after it."""
         return slice(int(self._prefix and written.startswith(EDGES)), len(written) - (self._suffix and written.endswith(EDGES)))
 
 

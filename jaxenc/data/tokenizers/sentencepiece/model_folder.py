@@ -16,7 +16,7 @@ import sentencepiece as library
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.file_names import SETTINGS
+from jaxenc.data.tokenizers.file_names import JSON, SETTINGS
 from jaxenc.data.tokenizers.frame_files import SAME, checksum
 from jaxenc.data.tokenizers.kind import Kind
 from jaxenc.data.tokenizers.sentencepiece import export, model_file, specials, unigram
@@ -99,7 +99,7 @@ def find(folder: Path) -> Path | None:
 def is_source(folder: Path) -> bool:
     """Whether the .model of a folder is read although it holds a tokenizer.json: one that was written for transformers from that model,
     and that nobody has changed since."""
-    written, settings = folder / "tokenizer.json", folder / SETTINGS
+    written, settings = folder / JSON, folder / SETTINGS
     if not settings.is_file() or find(folder) is None:
         return False
     with user_errors(written, AGAIN):
@@ -183,7 +183,7 @@ def _files(source: Source) -> Mapping[str, str | bytes]:
         return {model_file.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
     facts = dataclasses.replace(source.model.facts, pieces=source.scored)
     files = unigram.files(source.path, facts, source.rules)
-    settings = json.loads(files[SETTINGS]) | {SAME: checksum(files["tokenizer.json"])}
+    settings = json.loads(files[SETTINGS]) | {SAME: checksum(files[JSON])}
     return {**files, model_file.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 

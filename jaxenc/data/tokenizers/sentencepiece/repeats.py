@@ -1,35 +1,35 @@
-"""Text that repeats, as the trainer of the sentencepiece library can read it in linear time.
+"""Breaks up text that repeats, so that the trainer of the sentencepiece library reads it in linear time.
 
-The trainer looks for its first pieces in every string that occurs twice, over the ends of sentences too, and reads each of them from all
-of its characters to its end. A passage of n characters that is there again costs n²/2 steps, so that 40,000 characters given twice take
-minutes (sentencepiece 0.2.2).
+The trainer takes its first pieces from every string that occurs twice, across ends of sentences too, and reads each such string to its end
+from each of its characters. A passage of n characters that occurs again costs n²/2 steps: 40,000 characters given twice take minutes
+(sentencepiece 0.2.2).
 
-A piece lies within a word, and all that is counted is counted by word: where sentences end changes no vocabulary. (One thing does: the
-last word of all, if it is found at ends of sentences alone.) So where a text repeats, chance decides at which blanks and line ends a
-sentence ends. Two copies then soon differ.
+A piece lies within a word, and everything is counted by word, so the vocabulary does not depend on where sentences end. (One exception: the
+very last word, if it occurs only at ends of sentences.) So in text that repeats, chance decides which blanks and line ends end a sentence,
+and two copies of a passage soon differ.
 """
 
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-WINDOW = 32  # characters that are compared with those before
-LEAST = 32  # windows in a row that occurred before, from which on a text repeats
-FREE, EACH = 1 << 24, 16  # steps that the trainer may take on texts as they are: in all, and for each character
-WORD, PART = 512, 64  # in a text that repeats: characters of a word that are kept whole, and of a part of the rest, on average
-CHUNK = 1 << 12  # characters that are looked at together; a repetition within them is not seen
+WINDOW = 32  # characters whose hash is compared with those of earlier windows
+LEAST = 32  # a text repeats once this many windows in a row have occurred before
+FREE, EACH = 1 << 24, 16  # texts stay as they are while the trainer takes at most FREE + EACH * characters steps
+WORD, PART = 512, 64  # in text that repeats: a word is kept whole up to WORD characters, and the rest cut into parts of PART on average
+CHUNK = 1 << 12  # characters that are hashed together; a repetition within a chunk is not seen
 BITS = 28  # of a hash: the table of windows takes 32 MiB
-FULL = 1 << BITS - 1  # windows that it holds, so that chance makes no run of LEAST that occurred before
+FULL = 1 << BITS - 1  # windows in the table before it is emptied: half of its bits, so that LEAST false matches in a row are rare
 BASE = 0x9E3779B97F4A7C15  # of the polynomial that is the hash of a window, modulo 2^64
 BLANK, END = 0x20, 0x0A
 
 
 def broken(texts: Iterable[str]) -> Iterator[str]:
-    """`texts`, read once, with other ends where they repeat. They hold no line end.
+    """`texts`, read once, with other ends where they repeat. They hold no line ends.
 
-    Up to FREE + EACH steps a character texts come through as they are. After that, each blank or end in a passage of at least WINDOW +
-    LEAST characters that occurred before is an end with a chance of 1/4, else a blank; a word of more than WORD characters in one is cut.
-    The result is the same for the same texts.
+    Texts come through as they are until the trainer would take more than FREE + EACH * characters steps. After that, in a passage of at
+    least WINDOW + LEAST characters that occurred before, each blank or end becomes an end with a chance of 1/4 and a blank otherwise, and
+    words of more than WORD characters are cut. Equal texts give equal results.
     """
     passages, held = Passages(), list[str]()
     for chunk in _chunks(texts):
@@ -43,17 +43,17 @@ def broken(texts: Iterable[str]) -> Iterator[str]:
 
 
 class Passages:
-    """Owns the table of the windows of a text, which is given in chunks."""
+    """Owns the table of the windows that occurred so far in a text, which comes in chunks."""
 
     def __init__(self) -> None:
-        self.steps, self.characters = 0, 0  # of the trainer, on the texts as they are
+        self.steps, self.characters = 0, 0  # that the trainer would take, and has read, of the texts as they are
         self._table, self._held = np.zeros(1 << BITS - 3, np.uint8), 0
         self._before = np.zeros(WINDOW - 1, np.uint64)
         self._run = self._word = 0
         self._draws = np.random.PCG64(0)
 
     def broken(self, chunk: str) -> str:
-        """The chunk, with other ends where it repeats what came before it."""
+        """The chunk, with other ends where it repeats earlier chunks."""
         codes = np.frombuffer(chunk.encode("utf-32-le"), "<u4")
         ends = (codes == BLANK) | (codes == END)
         runs, words = _streaks(self._seen(codes), self._run), _streaks(~ends, self._word)
@@ -67,7 +67,7 @@ class Passages:
         return np.insert(out, np.flatnonzero(inside), END).astype("<u4").tobytes().decode("utf-32-le")
 
     def _seen(self, codes: np.ndarray) -> np.ndarray:
-        """bool [n]: whether the window that ends at a character occurred in an earlier chunk. They do from now on."""
+        """bool [n]: whether the window that ends at each character occurred in an earlier chunk. Adds the windows to the table."""
         codes = np.concatenate([self._before, codes])
         self._before = codes[1 - WINDOW :]
         hashes, step = codes.copy(), 1
@@ -101,7 +101,7 @@ def _slices(text: str) -> Iterator[str]:
 
 
 def _streaks(flags: np.ndarray, before: int) -> np.ndarray:
-    """int64 [n]: how many flags in a row are set up to each, itself counted. before: those in a row right before the first."""
+    """int64 [n]: how many flags in a row are set up to and including each. before: how many are set right before the first."""
     at = np.arange(1, len(flags) + 1)
     last = np.maximum.accumulate(np.where(flags, 0, at))
     return at - last + before * (last == 0)

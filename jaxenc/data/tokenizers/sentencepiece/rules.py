@@ -22,7 +22,7 @@ from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 
 
 class Rules(Protocol):
-    """How a unigram vocabulary reads a text: `SentencePieceRules` or, of one that was made here, `UnigramRules` (unigram_rules.py).
+    """How a unigram vocabulary reads a text: `SentencePieceRules` for a published one, `UnigramRules` for one made here (unigram_rules.py).
 
     charsmap: the model's compiled table of characters, b'' for none. normalizer: of a text in a corpus. prompt_normalizer and
     prompt_splitter: of a text that special pieces cut into parts. word_writer: what `normalizer` makes of a word. facts: what the
@@ -59,7 +59,7 @@ class SentencePieceRules:
 
     @property
     def prompt_normalizer(self) -> normalizers.Normalizer:
-        """The rule in prompts, the same."""
+        """The same rule in prompts."""
         return self.normalizer
 
     @property

@@ -19,7 +19,7 @@ ENDS = ("<eop>", "<eod>")  # XLNet's ends of paragraphs and documents
 
 @dataclasses.dataclass(frozen=True)
 class Specials:
-    """What a family calls its special pieces, and its frame. name: the family, '' for a model of none."""
+    """What a family calls its special pieces, and its frame. name: the family, '' for a model that belongs to none."""
 
     name: str
     unk: str

@@ -73,7 +73,7 @@ class UnigramRules:
 
 
 def of_section(section: Mapping[str, Any]) -> rules.Rules | None:
-    """The rule in the section `normalizer` of a tokenizer.json, of a vocabulary that was made here or published; None for another rule."""
+    """The rules in the section `normalizer` of a tokenizer.json, of a vocabulary made here or published; None for unknown rules."""
     for rule in normalization.choices():
         if normalization.section((new := UnigramRules(rule)).prompt_normalizer) == section:
             return new
