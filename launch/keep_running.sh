@@ -4,11 +4,14 @@
 #
 #   bash launch/keep_running.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
 #
-# It ends with 0 (done), 2 (bad input), 3 (diverged), 126 and 127 (a command that cannot start), and after --restarts restarts in a row that
-# brought no newer checkpoint in DIR, of any seed of a fine-tuning; docs/reliability.md has the exit codes. DIR may be a URL such as
-# gs://BUCKET/RUN; PYTHON lists what is there, with fsspec. --wait: seconds between a crash and the next start, by when the other processes
-# of the run have noticed it: more than JAXENC_HEARTBEAT where they are on other machines. --pass-75: also ends with 75, where a scheduler
-# starts the job again. TERM goes to the command and ends this script with its code.
+#   --workdir    where the command keeps its checkpoints: a folder or a URL such as gs://BUCKET/RUN, which PYTHON lists with fsspec
+#   --restarts   it gives up after so many restarts in a row that brought no newer checkpoint (in a fine-tuning: of any seed)
+#   --wait       seconds between a crash and the next start. By then the other processes of the run have to have noticed the crash: more
+#                than JAXENC_HEARTBEAT where they are on other machines
+#   --pass-75    ends with 75 too, for a scheduler that starts the job again
+#
+# It ends with 0 (done), 2 (bad input), 3 (diverged), 126 and 127 (a command that cannot start): docs/reliability.md. A TERM goes to the
+# command, and this script ends with the command's code.
 set -uo pipefail
 # shellcheck source=launch/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

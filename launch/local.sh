@@ -3,13 +3,14 @@
 #
 #   bash launch/local.sh [--procs N] [--gpus-per-proc K | --cpu [D]] [--dry-run] -- jaxenc pretrain --config ... --workdir RUN
 #
-# The GPUs (those of CUDA_VISIBLE_DEVICES where it is set) are shared out evenly: one process a GPU, K GPUs a process, or N processes. With
-# --cpu, or --devices-per-proc D, each process has D (1) CPU devices and no GPU. Where there are no GPUs N is needed, and each process sees
-# what jax finds. Each gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES, JAXENC_PROCESS, and
-# what launch/env/gpu.sh or cpu.sh sets; its lines begin with its number. --dry-run prints what would run and starts nothing.
-# When one dies the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer
-# checkpoint. It exits with the code of the process that ended first (docs/reliability.md); 0, 2, 3, 75, 126 and 127 are not tried again.
-# TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL. A launcher that is killed takes its processes with it.
+# GPUs: one process a GPU, or N processes that share them evenly, or processes of K GPUs. They are those of nvidia-smi, or of
+# CUDA_VISIBLE_DEVICES where it is set. Without GPUs N is needed, and each process sees what jax finds.
+# CPUs: --cpu, or --devices-per-proc D, gives each of N processes D (1) CPU devices and no GPU.
+# Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free port; it accepts any connection), JAXENC_PROCESSES, JAXENC_PROCESS, and what
+# launch/env/gpu.sh or cpu.sh sets. Its lines begin with its number. --dry-run prints what would run and starts nothing.
+# When one dies the others get TERM, and KILL after KILL_AFTER (5) seconds. Then all start again, until RESTARTS (3) restarts in a row brought
+# no newer checkpoint. The exit code is that of the process that died first; 0, 2, 3, 75, 126 and 127 are final (docs/reliability.md).
+# TERM and Ctrl-C become TERM for every process, a second Ctrl-C KILL. If the launcher is killed, its processes end too.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -73,7 +74,7 @@ elif [ "$found" -gt 0 ]; then
   . "$here/env/gpu.sh"
 else
   [ -z "$each" ] || fail "--gpus-per-proc, and there are no GPUs here: see nvidia-smi -L and CUDA_VISIBLE_DEVICES, or use --cpu"
-  [ -n "$procs" ] || fail "there are no GPUs here: write --procs N, a number of processes, or start the command without this launcher"
+  [ -n "$procs" ] || fail "there are no GPUs here: write --procs N, or start the command without this launcher"
 fi
 [ -n "$procs" ] || fail "--procs N is missing: the number of processes"
 changed=() # what is exported for all and was not so before

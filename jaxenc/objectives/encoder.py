@@ -31,16 +31,20 @@ def having(role: str, heads: FittedHeads) -> FittedHeads:
     return {name: one for name, one in heads.items() if one.head.role == role}
 
 
-def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution, chosen: bool = False) -> Encoder:
+def of(
+    kind: str, model: ModelConfig, names: Collection[str], execution: Execution, chosen: bool = False, beside: Collection[str] = ()
+) -> Encoder:
     """The network of `model` that the heads `names` read, for the objective `kind`.
 
-    chosen: the heads are the user's choice and not those that every objective of this kind has. Raises UserError for a model without an
-    encoder, with the kinds of model that have these heads, and as `EncoderConfig.encoder`.
+    chosen: the heads are the user's choice and not those that every objective of this kind has; beside: the other heads that the objective
+    has, of this network or of another. Raises UserError for a model without an encoder, with the kinds of model that have all these heads,
+    and as `EncoderConfig.encoder`.
     """
     try:
         return families.able(model, Encodes, f"objective.kind {kind} takes an encoder").encoder(names, execution)
     except UserError as error:
-        fitting = with_heads(names, execution)
+        others = with_heads(beside, execution)
+        fitting = [one for one in with_heads(names, execution) if one in others]
         if model.kind in fitting or not fitting or (chosen and isinstance(model, Encodes)):
             raise
         raise UserError(error.what, fix=f"set model.kind to {' or '.join(fitting)}, not {model.kind}") from error

@@ -168,7 +168,8 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Mlm":
         """The objective of one phase; for a pair of networks it trains the generator."""
-        encoder = encoders.of(self.kind, model, (MASKED_LM.name,), setting.execution)
+        others = [name for name in self.trains if name != MASKED_LM.name]
+        encoder = encoders.of(self.kind, model, (MASKED_LM.name,), setting.execution, beside=others)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
         return Mlm(encoder, head, self.masking(setting.vocabulary, setting.data.length, setting.max_predictions))
 

@@ -12,6 +12,7 @@ from jaxenc import losses
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.heads import Head
+from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.pooler import POOLER
 from jaxenc.heads.sentence_order import SENTENCE_ORDER
@@ -33,7 +34,7 @@ class PairConfig(MlmConfig):
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Pair":
         mlm = super().build(model, setting)
-        encoders.of(self.kind, model, (POOLER.name, self.relation.name), setting.execution)
+        encoders.of(self.kind, model, (POOLER.name, self.relation.name), setting.execution, beside=(MASKED_LM.name,))
         return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, self.relation)), self.relation.name)
 
 

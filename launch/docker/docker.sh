@@ -3,10 +3,12 @@
 #
 #   bash launch/docker/docker.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
-#   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile; `docker push IMAGE` takes it to a cluster
-#   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/keep_running.sh, as you and
-#            not as root. DIR is a folder here, seen as /runs/RUN inside, or a URL; --data is seen as /data, read-only.
-#   logs · follow · status · stop · delete       stop: ends with a checkpoint, and `run` continues it
+#   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile. `docker push IMAGE` takes it to a cluster
+#   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, with your user id, under
+#            launch/keep_running.sh. --workdir is a folder here, which is /runs/RUN inside, or a URL; --data is /data inside, read-only
+#   status, logs, follow
+#   stop     ends the run with a checkpoint; `run` continues it
+#   delete   ends it now, and removes a container that has ended by itself, which `run` needs
 #
 # Everywhere: [--dry-run]. gpu needs the NVIDIA Container Toolkit.
 set -euo pipefail

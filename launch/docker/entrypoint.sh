@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The entry point of the image: reads launch/env/ for the accelerator that the image was built for and becomes the command, which so gets
-# TERM itself.
+# The entry point of the image. It reads launch/env/ for the accelerator that the image was built for, and becomes the command, so that a
+# TERM goes to the command itself.
 #
 #   entrypoint.sh [--dry-run] COMMAND
 set -euo pipefail

@@ -3,14 +3,17 @@
 #
 #   bash launch/gke/jobset.sh VERB --name RUN [--namespace N] [options] [-- jaxenc pretrain ...]
 #
-#   run      --workdir gs://BUCKET/RUN --image IMAGE (launch/docker), one kind of nodes, [--spot] [--account SERVICE_ACCOUNT] [--restarts 10], -- COMMAND
+#   run      --workdir gs://BUCKET/RUN --image IMAGE (launch/docker) [--spot] [--account SERVICE_ACCOUNT] [--restarts 10], one of
 #            TPU: --tpu tpu-v5-lite-podslice --topology 4x4 [--slices 1] [--chips-per-host 4]
-#            GPU: --gpu nvidia-h100-80gb --nodes 2 [--gpus-per-node 8]        CPU: --nodes 2
-#   status · logs · follow · stop · resume · delete
+#            GPU: --gpu nvidia-h100-80gb --nodes 2 [--gpus-per-node 8]
+#            CPU: --nodes 2
+#            and -- COMMAND
+#   status, logs, follow
+#   stop     the pods end with a checkpoint; `resume` continues the run
+#   delete   also needed before `run` can continue a run whose JobSet has ended: kubectl leaves that as it is
 #
-# Everywhere: [--dry-run]. Exit 75 and nodes that are taken away restart the run, as often as it takes; a crash restarts it --restarts times in
-# all; 2, 3, 126 and 127 end it. stop: the pods end with a checkpoint; resume: the same run goes on. A JobSet that has ended stays as it is:
-# `delete`, then `run`, continues its run. PYTHON renders jobset.yaml.
+# Everywhere: [--dry-run]. Exit 75 and nodes that are taken away restart the run, as often as it takes. A crash restarts it --restarts times in
+# all. 2, 3, 126 and 127 end it. PYTHON renders jobset.yaml.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=launch/common.sh

@@ -25,9 +25,8 @@ def tpu(given: argparse.Namespace) -> dict[str, object]:
     """Slices of TPUs: a Job a slice, a pod a host. GKE tells each pod its place (TPU_WORKER_ID, TPU_WORKER_HOSTNAMES, MEGASCALE_*)."""
     chips = math.prod(int(side) for side in given.topology.split("x"))
     if chips % given.chips_per_host:
-        print(
-            f"jobset: --topology {given.topology} has {chips} chips, which hosts of {given.chips_per_host} do not divide", file=sys.stderr
-        )
+        said = f"jobset: --topology {given.topology} has {chips} chips, which hosts of {given.chips_per_host} do not divide"
+        print(said, file=sys.stderr)
         sys.exit(2)
     return {
         # Each slice has a node pool to itself.

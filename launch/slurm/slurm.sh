@@ -3,14 +3,15 @@
 #
 #   bash launch/slurm/slurm.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
-#   run      --workdir DIR (on a disk that all nodes see, or a URL) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
-#            [--partition P] [--account A], -- COMMAND. --cpu: nodes without GPUs.
-#   status · logs · follow · stop · delete     stop: ends with a checkpoint, and is not started again; delete: ends it now
+#   run      --workdir DIR (on a disk that all nodes see, or a URL) [--nodes 1] [--gpus-per-node 8 | --cpu] [--cpus-per-task 8]
+#            [--time 24:00:00] [--partition P] [--account A] -- COMMAND. Other options of sbatch: by its variables, such as SBATCH_QOS
+#   status, logs, follow
+#   stop     ends the run with a checkpoint, and it is not started again; the same `run` continues it
+#   delete   ends it now, and takes it out of the queue
 #
-# Everywhere: [--dry-run]. One task a node with all its GPUs, since a process can use them all: one data pipeline and one copy of the host's
-# arrays a node, and two GPUs in one process reached 1.91 times the speed of one. Inside a step jaxenc finds its peers by Slurm's variables.
-# Exit 75 puts the job back in the queue under the same number, a crash is tried again within the job, 2 and 3 end it. The output is in
-# RUN.log of the folder you are in. `jaxenc` has to be on the PATH: activate its environment first, sbatch passes yours on.
+# Everywhere: [--dry-run]. Activate the environment of jaxenc first: sbatch passes your PATH on. The output is in RUN.log of the folder where
+# you type `run`. One task a node uses all its GPUs, and the tasks find each other by Slurm's variables. Exit 75 puts the job back in the
+# queue under the same number, a crash is tried again within the job, other exit codes end it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh

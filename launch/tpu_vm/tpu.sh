@@ -5,18 +5,19 @@
 #
 #   create    asks for the slice as a queued resource: --type v5litepod-16 --version v2-alpha-tpuv5-lite [--slices 1]
 #             [--spot | --reserved | --best-effort]
-#   setup     installs this checkout, or --wheel FILE, with --extras (tpu,data,log) on all workers. Of the checkout the files that git tracks
-#             are copied as they are now; the others stay here, and a line names them
-#   run       --workdir gs://BUCKET/RUN -- COMMAND: starts COMMAND once on every worker, which are one run, in a systemd unit that outlives ssh
-#   babysit   all of these, and again on a new slice, as the same run, whenever this one is lost: the options of create, setup and run.
-#             --poll 60: seconds between two looks
-#   status    of the slice and of each worker
-#   logs, follow   the output of worker 0, or [--worker N|all], those of the first slice
+#   setup     installs this checkout, or --wheel FILE, on all workers, with --extras (tpu,data,log). It copies the files that git tracks, as
+#             they are now; it names the others, which stay here
+#   run       --workdir gs://BUCKET/RUN -- COMMAND: starts COMMAND once on every worker, in a systemd unit that outlives ssh. The workers are
+#             one run
+#   babysit   all of these, and again on a new slice, as the same run, whenever the slice is lost. It takes the options of create, setup and
+#             run, and --poll 60, the seconds between two looks
+#   status    of the slice, and of the run on each worker
+#   logs, follow   the output of worker 0; of the first slice's worker N or of all workers with --worker N|all
 #   stop      ends the run with a checkpoint; `run` and `babysit` continue it
-#   delete    the slice, with all that is on it
+#   delete    deletes the slice and all that is on it
 #
-# Everywhere: [--project PROJECT] [--dry-run]. babysit ends with the run: at 0 it deletes the slice; at any other exit code it leaves it for
-# you to look at (it costs until you delete it), and at `stop` with 75.
+# Everywhere: [--project PROJECT] [--dry-run]. babysit ends with the run: after 0 it deletes the slice. After any other exit code it leaves the
+# slice for you to look at, which costs until you delete it. After `stop` it ends with 75.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What tpu.sh runs on every worker of a slice, in ~/jaxenc-RUN, where it has unpacked this checkout. It is not meant for you to type.
+# What tpu.sh runs on every worker of a slice, in ~/jaxenc-RUN, where it has unpacked this checkout. You need not type it.
 #
 #   worker.sh setup EXTRAS           makes venv/ and installs jaxenc there: the wheel beside this checkout, or the checkout
-#   worker.sh start WORKDIR -- CMD   starts CMD under launch/keep_running.sh in a systemd unit that outlives ssh; nothing where it already runs
-#   worker.sh state                  prints one line: jaxenc-state: running | ended CODE | stopped | absent, and `on` the name of this host
-#   worker.sh logs | follow | stop   its output · the same, as it comes · TERM, and the run ends with a checkpoint
+#   worker.sh start WORKDIR -- CMD   starts CMD under launch/keep_running.sh in a systemd unit that outlives ssh; does nothing if it runs
+#   worker.sh state                  prints `jaxenc-state: STATE on HOST`; the states are running, ended CODE, stopped, absent
+#   worker.sh logs, follow           its output, once or as it comes
+#   worker.sh stop                   sends TERM, and the run ends with a checkpoint
 #
-# The command is kept in `command.sh` and not in systemd's arguments, where systemd would expand each $ once more. `ended` holds its
-# exit code; `asked` says that someone stopped it.
+# The file `command.sh` holds the command: among systemd's arguments systemd would expand each $ once more. `ended` holds its exit code, and
+# `asked` says that someone stopped it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=launch/common.sh

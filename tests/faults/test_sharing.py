@@ -89,18 +89,15 @@ def test_cpus_are_asked_for_by_name_and_idle_gpus_are_named(machine: dict[str, s
 @pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
 def test_without_gpus_the_number_of_processes_is_asked_for(machine: dict[str, str], hidden: str) -> None:
     nowhere = {**machine, "CUDA_VISIBLE_DEVICES": hidden}
-    assert dry(nowhere)[::2] == (
-        2,
-        "local: there are no GPUs here: write --procs N, a number of processes, or start the command without this launcher\n",
-    )
+    assert dry(nowhere)[::2] == (2, "local: there are no GPUs here: write --procs N, or start the command without this launcher\n")
     assert dry(nowhere, "--gpus-per-proc", "1")[0] == 2
     begin = "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=2 JAXENC_PROCESS="
     assert dry(nowhere, "--procs", "2") == (0, [rf"{begin}{rank} touch here a\ b" for rank in range(2)], "")
 
 
 def test_cpus_need_a_number_of_processes_too(machine: dict[str, str]) -> None:
-    assert dry(machine, "--cpu", "2")[::2] == (2, "local: 4 GPUs of this machine are idle: the processes use CPUs, as asked\n"
-                                                  "local: --procs N is missing: the number of processes\n")  # fmt: skip
+    code, _, said = dry(machine, "--cpu", "2")
+    assert code == 2 and said.endswith("\nlocal: --procs N is missing: the number of processes\n")
 
 
 def test_what_the_user_has_set_stays(machine: dict[str, str]) -> None:

@@ -9,11 +9,9 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.base import ObjectiveConfig
-from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig, SentenceOrderConfig
-from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from tests import tiny
 from tests.kinds import advised, fitting
@@ -35,8 +33,9 @@ def building(config: ObjectiveConfig) -> Callable[[ModelConfig], object]:
 @pytest.mark.parametrize(
     "config, refused",
     [
-        *((config, "elmo") for config in (MlmConfig(), PairConfig(), SentenceOrderConfig(), RtdConfig(), CausalConfig(), PlmConfig())),
-        *((config, "gpt") for config in (MlmConfig(), PairConfig(), BilmConfig())),
+        *((config, "elmo") for config in (MlmConfig(), PairConfig(), SentenceOrderConfig(), RtdConfig(), CausalConfig())),
+        *((config, "gpt") for config in (MlmConfig(), PairConfig(), SentenceOrderConfig())),
+        (PairConfig(), "distilbert"),
         (RtdConfig(), "bert"),
         (CausalConfig(), "xlnet"),
     ],

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxenc import tree
 from tests.parity import pair, peer, peer_xlnet, xlnet
-from tests.parity.cases import CASES, GOLDEN, inputs
+from tests.parity.cases import CASES, FAMILIES, GOLDEN, inputs
 from tests.parity.family import Case
 
 
@@ -73,7 +73,7 @@ def main(beginnings: tuple[str, ...]) -> None:
     """Writes every file, or those of the architectures whose names begin so, and says how large it is."""
     chosen = [case for name, case in CASES.items() if name.startswith(beginnings or "")]
     if not chosen:
-        sys.exit(f"no class of tests/parity/families begins with {' or '.join(beginnings)}; they are {', '.join(CASES)}")
+        sys.exit(f"no class of tests/parity/families begins with {' or '.join(beginnings)}; use one of {', '.join(FAMILIES)}")
     for case in chosen:
         write(GOLDEN / f"{case.architecture}.npz", arrays(case))
     if beginnings:
