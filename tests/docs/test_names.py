@@ -94,7 +94,7 @@ def test_every_file_that_is_named_exists() -> None:
             if re.fullmatch(
                 r"(jaxenc|tests|launch|configs|docs|notebooks|tasks|families|heads|objectives|formats|training)/[\w./*-]+", one
             ):
-                at = [ROOT / one, ROOT / "jaxenc" / one, ROOT / "configs" / one, (ROOT / "configs" / one).with_suffix(".py")]
-                if not any(path.exists() for path in at) and not any(list(path.parent.glob(path.name)) for path in at if "*" in path.name):
+                at = [(ROOT, one), (ROOT / "jaxenc", one), (ROOT / "configs", one), (ROOT / "configs", f"{one}.py")]
+                if not any(any(folder.glob(name)) for folder, name in at):
                     missing.append(f"{page.relative_to(ROOT)}: {one}")
     assert not missing, "\n".join(missing)
