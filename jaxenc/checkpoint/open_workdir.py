@@ -14,7 +14,7 @@ from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
-from jaxenc.data.folders import listed, must_hold_a_run, must_hold_only
+from jaxenc.data.folders import is_ignored, listed, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, json_object, user_errors
 from jaxenc.processes import barriers
@@ -91,7 +91,7 @@ def _mirror(folder: Folder, path: Path, check: bool, only: Collection[str], owne
 
 def _must_hold(folder: Folder, only: Collection[str]) -> None:
     """As `data.folders.must_hold_only`, or without `only` as `data.folders.must_hold_a_run`."""
-    names = {name for name in folder.names() if not name.startswith(".")}
+    names = {name for name in folder.names() if not name.startswith(".") and not is_ignored(name)}
     if only:
         wrong = any(not any(fnmatch.fnmatchcase(name, pattern) for pattern in only) for name in names)
     else:

@@ -116,6 +116,11 @@ def is_checkpoint(folder: Path) -> bool:
     return (folder / "CHECKSUMS.json").is_file()
 
 
+def is_ignored(name: str) -> bool:
+    """Whether a name is one of IGNORED."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in IGNORED)
+
+
 def is_data(folder: Path) -> bool:
     """Whether `folder` is one that `jaxenc data` made; its manifest is not read."""
     return _has(folder, "manifest.json") and _has(folder, "*.tokens")
@@ -167,7 +172,7 @@ def _check_above(path: Path, option: str) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if not any(fnmatch.fnmatchcase(path.name, pattern) for pattern in IGNORED)}
+    return {path.name for path in folder.iterdir() if not is_ignored(path.name)}
 
 
 def _has(folder: Path, *patterns: str) -> bool:

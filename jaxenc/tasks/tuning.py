@@ -1,6 +1,7 @@
 """FineTune: all settings of a fine-tuning run, and the Run that it becomes for one model."""
 
 import dataclasses
+import math
 from typing import Any
 
 from jaxenc import config
@@ -60,8 +61,9 @@ class TuneConfig:
 
     def __post_init__(self) -> None:
         at_least(0, "train", self, "steps", "warmup")
+        at_least(1, "train", self, "batch")
         at_least(3, "train", self, "length")
-        if not self.epochs > 0:
+        if not 0 < self.epochs < math.inf:
             raise UserError(f"train.epochs is {self.epochs}", fix="it takes a positive number")
         if self.warmup > 1:
             raise UserError(f"train.warmup is {self.warmup}", fix="it takes a share of the steps, from 0 to 1 (optim.warmup takes steps)")

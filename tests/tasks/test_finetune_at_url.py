@@ -145,6 +145,7 @@ def test_a_test_set_that_is_named_later_is_answered_with_the_kept_step(root: str
     """On a machine that has no copy; the answers are uploaded before the result."""
     url = f"{root}/runs"
     shutil.copytree(done.whole, bucket.at(url))
+    storage.folder(url).write("launcher.log", b"a launcher's, as in a folder")
     (done.whole.parent / "test.tsv").write_text("text\nit is b\nit is x\n")
     tested = dataclasses.replace(done.tune, data=dataclasses.replace(done.tune.data, test="test.tsv"))
     written = requests("put")

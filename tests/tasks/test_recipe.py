@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from unittest import mock
 
@@ -16,6 +17,7 @@ from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks import recipe
 from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.squad_windows import WindowShape
+from jaxenc.tasks.tuning import TuneConfig
 from tests.tuned import settings
 
 SMALL = BertConfig(width=128, heads=2, positions=64)
@@ -31,6 +33,13 @@ def test_rows_are_shortened_to_the_model(name: str) -> None:
         shape = WindowShape(64, tune.task.stride, tune.task.max_query, 3)
         assert shape.room(tune.task.max_query) >= 2 * tune.task.stride > 0
         assert recipe.resolve(written, SMALL, {"task.max_query": 9}).task.max_query == 9
+
+
+@pytest.mark.parametrize(("field", "value"), [("batch", 0), ("batch", -1), ("epochs", math.inf), ("epochs", math.nan)])
+def test_numbers_that_give_no_steps_are_refused(field: str, value: float) -> None:
+    """When they are set, before they divide or count anything."""
+    with pytest.raises(UserError, match=f"^train.{field} is {value}; it "):
+        TuneConfig(**{field: value})
 
 
 def test_a_length_that_the_user_sets_is_kept(tuned: Path) -> None:
