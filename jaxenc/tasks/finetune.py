@@ -99,6 +99,8 @@ def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> 
 
 
 def _write(workdir: pathlib.Path, found: Results, place: Workdir) -> None:
+    # The result of a seed is uploaded before the results, whose readers look there for the step that was kept.
+    place.publish()
     with user_errors(workdir / results.NAME, ADVICE):
         write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
     place.publish()

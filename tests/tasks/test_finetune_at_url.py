@@ -142,7 +142,7 @@ def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_
 
 
 def test_a_test_set_that_is_named_later_is_answered_with_the_kept_step(root: str, done: Undisturbed, model: Path) -> None:
-    """On a machine that has no copy; the answers are uploaded before the result."""
+    """On a machine that has no copy; the answers are uploaded before the result, and that before the results of all seeds."""
     url = f"{root}/runs"
     shutil.copytree(done.whole, bucket.at(url))
     storage.folder(url).write("launcher.log", b"a launcher's, as in a folder")
@@ -155,6 +155,7 @@ def test_a_test_set_that_is_named_later_is_answered_with_the_kept_step(root: str
     assert [json.loads(line)["id"] for line in lines] == ["0", "1"]
     for seed in SEEDS:
         assert written.index(f"b/runs/{seed}/test.jsonl") < written.index(f"b/runs/{seed}/result.json")
+    assert written.index("b/runs/seed_0/result.json") < written.index("b/runs/results.json")
 
 
 def test_what_is_refused_names_the_url(root: str, done: Undisturbed, model: Path, labelled: Callable[..., FineTune]) -> None:
