@@ -4,9 +4,10 @@ The trainer takes its first pieces from every string that occurs twice, across e
 from each of its characters. A passage of n characters that occurs again costs n²/2 steps: 40,000 characters given twice take minutes
 (sentencepiece 0.2.2).
 
-A piece lies within a word, and everything is counted by word, so the vocabulary does not depend on where sentences end. (One exception: the
-very last word, if it occurs only at ends of sentences.) So in text that repeats, chance decides which blanks and line ends end a sentence,
-and two copies of a passage soon differ.
+A piece lies within a word, and everything is counted by word, so where sentences end hardly changes a vocabulary. So in text that repeats,
+chance decides which blanks and line ends end a sentence, and two copies of a passage soon differ. What may change: a string that is always
+followed by the same character is no first piece, and a word that was always followed by an end, as a whole line is in scripts without
+blanks, now is one. FREE leaves text that is read in seconds as it is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import numpy as np
 
 WINDOW = 32  # characters whose hash is compared with those of earlier windows
 LEAST = 32  # a text repeats once this many windows in a row have occurred before
-FREE, EACH = 1 << 24, 16  # texts stay as they are while the trainer takes at most FREE + EACH * characters steps
+FREE, EACH = 1 << 28, 16  # texts stay as they are while the trainer takes at most FREE + EACH * characters steps, of 30 ns each
 WORD, PART = 512, 64  # in text that repeats: a word is kept whole up to WORD characters, and the rest cut into parts of PART on average
 CHUNK = 1 << 12  # characters that are hashed together; a repetition within a chunk is not seen
 BITS = 28  # of a hash: the table of windows takes 32 MiB
