@@ -1,4 +1,4 @@
-"""Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec, and the cache folder for their copies.
+"""Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec.
 
 Nothing here renames a file, and nothing relies on more than that a single file appears complete or not at all: an object store promises no
 more.
@@ -8,17 +8,16 @@ import contextlib
 import dataclasses
 import errno
 import hashlib
-import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.files import inside, one_at_a_time, user_errors, written
+from jaxenc.files import inside, user_errors, written
 
 if TYPE_CHECKING:  # fsspec is an extra
     from fsspec import AbstractFileSystem
@@ -70,23 +69,6 @@ def must_be_local(path: str | Path, option: str, fix: str) -> None:
         raise UserError("a URL, and only a local path works here", f"{option} {path}", fix)
 
 
-def user_cache(environment: Mapping[str, str]) -> Path:
-    """jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache). Raises RuntimeError for a user without a home."""
-    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc"
-
-
-def cache() -> Path:
-    """The folder for copies of what is at URLs: JAXENC_CACHE, else `user_cache`."""
-    own = os.environ.get("JAXENC_CACHE")
-    return (Path(own) if own else user_cache(os.environ)).absolute()
-
-
-def key(url: str) -> str:
-    """The name of a copy of `url` in the cache folder; the same with and without a trailing slash."""
-    name = re.sub(r"[^\w.-]", "_", url.rstrip("/").rpartition("/")[2])[-60:]
-    return f"{name}-{hashlib.sha256(url.rstrip('/').encode()).hexdigest()[:16]}"
-
-
 @contextlib.contextmanager
 def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
     """(file system, path in it) of a URL; any exception in the block becomes a UserError."""
@@ -117,25 +99,6 @@ def folder(url: str) -> "Folder":
         raise UserError(f"has a part {found.pop()!r}", url, "write the address without it")
     with opened(url) as (system, path):
         return Folder(url.rstrip("/"), system, path.rstrip("/"))
-
-
-@contextlib.contextmanager
-def at_hand(place: str | Path, names: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine that holds the files `names` of `place`, those that are there: `place` itself, or where it is a URL a folder
-    of fresh copies, which no other process replaces during the block. An error in the block names the URL."""
-    if not is_url(place):
-        yield Path(place)
-        return
-    source, copies = folder(str(place)), cache() / "copies" / key(str(place))
-    with one_at_a_time(copies, HERE):
-        for name in names:
-            (copies / name).unlink(missing_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                source.download(name, copies / name)
-        try:
-            yield copies
-        except UserError as error:
-            raise error.renamed(str(copies), source.url) from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.errors import UserError
@@ -26,7 +26,7 @@ def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = F
     else:
         remote = RemoteSteps(folder.below("checkpoints") if "checkpoints" in names else folder)
     run = remote.folder.url.removesuffix("/checkpoints")
-    root = storage.cache() / "models" / storage.key(run)
+    root = cache.root() / "models" / cache.key(run)
     directory = root / "checkpoints"
     with one_at_a_time(root, storage.HERE), user_errors(root, storage.HERE), Bars().shown(f"downloading {url}"):
         if frozen:

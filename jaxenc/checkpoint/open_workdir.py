@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.lease import Lease
 from jaxenc.checkpoint.mirror import Mirror
@@ -43,7 +43,7 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
         yield Path(workdir), Workdir(check)
         return
     folder, index = storage.folder(str(workdir)), jax.process_index()
-    root = storage.cache() / "runs" / storage.key(folder.url) / str(index)
+    root = cache.root() / "runs" / cache.key(folder.url) / str(index)
     with contextlib.ExitStack() as owned:
         with user_errors(root, storage.HERE):
             root.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.arrays import is_part
 from jaxenc.checkpoint.remote import RemoteSteps
@@ -99,7 +99,7 @@ class Upload(NoUpload):
 
     def advice(self, directory: Path) -> str:
         """As `NoUpload.advice`; `directory` is a copy that the user does not know."""
-        return f"the copy is in {storage.cache()}: {storage.HERE}"
+        return f"the copy is in {cache.root()}: {storage.HERE}"
 
     def keep_part(self, directory: Path, step: int, folder: Path) -> None:
         """As `NoUpload.keep_part`: a restart then downloads only the rest of the step."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.errors import UserError
 from jaxenc.files import held, read_json, user_errors
 from jaxenc.storage import is_url, must_be_local
@@ -49,7 +49,7 @@ def new_folder(out: str | Path, option: str) -> Iterator[Callable[[], Path]]:
     if found := there.names():
         raise UserError(f"exists already, {listed(found)}", there.url, f"choose another {option}")
     there.must_be_writable(option)
-    here = storage.cache() / "new" / storage.key(there.url)
+    here = cache.root() / "new" / cache.key(there.url)
     with held(here, f"wait for it, or choose another {option}"):
         try:
             shutil.rmtree(here / "files", ignore_errors=True)  # left by a process that was killed

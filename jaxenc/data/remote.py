@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
 from jaxenc.progress import Bars
@@ -29,8 +29,8 @@ class Staged:
 
 
 def folder() -> Path:
-    """Where copies are kept: inputs/ in `storage.cache`."""
-    return storage.cache() / "inputs"
+    """Where copies are kept: inputs/ in `cache.root`."""
+    return cache.root() / "inputs"
 
 
 def local_copy(name: str | Path) -> Path:

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.data import manifest
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, sha256, user_errors, write_bytes
@@ -45,7 +45,7 @@ def _begun(url: str) -> tuple[Path, Folder]:
         content = source.read(manifest.NAME)
     except FileNotFoundError as error:
         raise UserError("no such file", f"{url}/{manifest.NAME}", "name a folder made by `jaxenc data`") from error
-    place = storage.cache() / "data" / f"{storage.key(url)}-{hashlib.sha256(content).hexdigest()[:16]}"
+    place = cache.root() / "data" / f"{cache.key(url)}-{hashlib.sha256(content).hexdigest()[:16]}"
     with one_at_a_time(place, storage.HERE), user_errors(place, storage.HERE):
         if not (place / manifest.NAME).exists() or (place / manifest.NAME).read_bytes() != content:
             write_bytes(place / manifest.NAME, content)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from jaxenc.storage import user_cache
+from jaxenc import cache
 
 FOLDER, SIZE = "JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE"
 # Beyond it JAX deletes the least recently used programs. With a limit it also locks the folder, so no process reads half a program.
@@ -22,7 +22,7 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that turn the cache on, for `environment`; call it before JAX is imported.
 
     {} where JAX_COMPILATION_CACHE_DIR is set, even to '', and where the folder cannot be made, for instance without a home. The folder is
-    compiled/ in `storage.user_cache`, with a subfolder for each kind of processor: XLA compiles for the one it runs on and does not check
+    compiled/ in `cache.of_user`, with a subfolder for each kind of processor: XLA compiles for the one it runs on and does not check
     that it loads a program there (homes are often shared). A folder that the user names has no size limit, and so no lock, unless they set
     one; with one it is cleaned as ours is.
     """
@@ -30,7 +30,7 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
         _clean_given(environment)
         return {}
     try:
-        folder = user_cache(environment) / "compiled" / _processor()
+        folder = cache.of_user(environment) / "compiled" / _processor()
         folder.mkdir(parents=True, exist_ok=True)
         if environment.get(SIZE) != "-1":
             _clean(folder)

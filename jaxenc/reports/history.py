@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxenc import config, storage
+from jaxenc import cache, config, storage
 from jaxenc.checkpoint import migrate
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
@@ -109,7 +109,7 @@ def has_numbers(workdir: str | pathlib.Path) -> bool:
 def read(workdir: str | pathlib.Path, name: str = "") -> History:
     """The history of the run in `workdir`, a path or a URL; name: '' for that as it was given. Raises UserError for a directory without
     metrics and for files that are damaged."""
-    with storage.at_hand(workdir, FILES) as place:
+    with cache.at_hand(workdir, FILES) as place:
         rows = record.rows(place)
         return History(name or str(workdir), place, rows, events.read(place / EVENTS), settings(place / prepare.CONFIG))
 

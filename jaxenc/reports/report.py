@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.reports import differences, history, panels, picture, several, single, tuned
@@ -79,7 +79,7 @@ def of_tuning(workdir: str | pathlib.Path, out: str | pathlib.Path = "") -> tupl
     """(the results of a fine-tuning; its report): writes a page and a picture of all seeds, and those of each seed to its own directory.
     workdir: a path or a URL. Raises UserError for a folder that is not one of `finetune`."""
     _check(out)
-    with storage.at_hand(workdir, (results.NAME,)) as home:
+    with cache.at_hand(workdir, (results.NAME,)) as home:
         found = Results.read(home / results.NAME)
         seeds = {results.SEEDS.format(one.seed): storage.below(workdir, results.SEEDS.format(one.seed)) for one in found.seeds}
         runs = [history.read(folder, name) for name, folder in seeds.items() if history.has_numbers(folder)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.errors import one_line
@@ -53,7 +53,7 @@ def look(workdir: str) -> Seen:
         storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
         return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
     steps = RemoteSteps(storage.folder(workdir).below("checkpoints")).steps()
-    with storage.at_hand(workdir, history.FILES) as place:
+    with cache.at_hand(workdir, history.FILES) as place:
         return _look(workdir, place, steps)
 
 

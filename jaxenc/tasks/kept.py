@@ -4,7 +4,7 @@ import fnmatch
 import pathlib
 from collections.abc import Collection
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.errors import UserError
 from jaxenc.storage import is_url
 from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results
@@ -23,7 +23,7 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
         return _kept(here, [path.name for path in here.glob(SEEDS.format("*")) if begun and path.is_dir()], seed)
     there = storage.folder(str(folder))
     seeds = fnmatch.filter(there.names(), SEEDS.format("*"))
-    with storage.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as copy:
+    with cache.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as copy:
         found, why = _kept(copy, seeds, seed)
         return "/".join((there.url, *found.relative_to(copy).parts)), why
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from jaxenc import storage
+from jaxenc import cache
 from jaxenc.config import fingerprint, to_dict
 from jaxenc.files import json_object, write_bytes
 from jaxenc.progress import clock
@@ -53,7 +53,7 @@ def seconds() -> dict[str, float]:
 
 
 def _path() -> Path:
-    return storage.cache() / NAME
+    return cache.root() / NAME
 
 
 def _key(job: Job, what: str, rows: int, length: int) -> str:

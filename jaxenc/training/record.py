@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc import storage
+from jaxenc import cache
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
@@ -63,7 +63,7 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
     """The rows of the metrics.jsonl of a run directory or of its URL. Raises UserError as `read`, and for a run without one."""
-    with storage.at_hand(workdir, (METRICS,)) as place:
+    with cache.at_hand(workdir, (METRICS,)) as place:
         if not (place / METRICS).is_file():
             raise UserError("no such file", place / METRICS, "name the directory of a run that has trained")
         return read(place / METRICS)

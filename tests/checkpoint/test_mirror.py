@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 import jaxenc
-from jaxenc import storage, tree
+from jaxenc import cache, storage, tree
 from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import pretrain as command
@@ -85,7 +85,7 @@ def test_a_resume_on_any_machine_goes_on_from_the_url(
     cache: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The half-written step 20 is passed over, wherever the copy of this machine stands."""
-    here = tmp_path / "cache" / "runs" / storage.key(begun) / "0" / "run"
+    here = tmp_path / "cache" / "runs" / cache.key(begun) / "0" / "run"
     if cache == "ahead":
         shutil.copytree(plain, here)
     pretrain(run, f"{begun}/")
@@ -98,7 +98,7 @@ def test_a_resume_on_any_machine_goes_on_from_the_url(
 
 def test_a_url_that_was_emptied_starts_a_new_run(root: str, run: Run, plain: Path, tmp_path: Path) -> None:
     """Nothing of the copy that this machine still has of the old one is taken for the new one."""
-    here = tmp_path / "cache" / "runs" / storage.key(f"{root}/run") / "0" / "run"
+    here = tmp_path / "cache" / "runs" / cache.key(f"{root}/run") / "0" / "run"
     shutil.copytree(plain, here)
     shutil.copytree(plain / "checkpoints", here / "frozen" / "0123")
     train = dataclasses.replace(run.train, seed=7, steps=1)

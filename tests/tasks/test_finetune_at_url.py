@@ -10,7 +10,7 @@ from unittest import mock
 import fsspec
 import pytest
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.checkpoint import lease
 from jaxenc.cli.main import main
 from jaxenc.errors import UserError
@@ -134,7 +134,7 @@ def test_a_flipped_bit_is_found_and_what_this_machine_has_beyond_the_url_is_not_
     content[len(content) // 2] ^= 4
     path.write_bytes(content)
     shutil.rmtree(tmp_path / "cache")
-    shutil.copytree(done.whole / "seed_1", tmp_path / "cache" / "runs" / storage.key(url) / "0" / "run" / "seed_1")
+    shutil.copytree(done.whole / "seed_1", tmp_path / "cache" / "runs" / cache.key(url) / "0" / "run" / "seed_1")
     finetune(done.tune, str(model), url, seeds=2)
     assert f"checkpoint {url}/seed_1/checkpoints/6: state/" in (said := capsys.readouterr().err) and "set aside as 6.bad-1" in said
     shutil.rmtree(bucket.at(f"{url}/seed_1/checkpoints/6.bad-1"))

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jaxenc import storage
+from jaxenc import cache
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.findings import OK, PROBLEM, WARNING, Finding
@@ -28,7 +28,7 @@ def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = t
     read: tells the facts of the run's text. A metrics.jsonl or config.json that cannot be read is a finding. Raises UserError for a URL
     that cannot be reached.
     """
-    with storage.at_hand(workdir, (METRICS, prepare.CONFIG)) as place:
+    with cache.at_hand(workdir, (METRICS, prepare.CONFIG)) as place:
         if not (place / METRICS).is_file():
             return ()
         try:
