@@ -94,7 +94,7 @@ def folder(url: str) -> "Folder":
     URL that names no folder, or one in two ways: to an object store `.` and `..` are names like others."""
     parts = url.partition("://")[2].split("/")
     if not any(parts):
-        raise UserError("names no folder", url, f"add one: {url.rstrip('/')}//BUCKET/FOLDER")
+        raise UserError("names no folder", url, "add one, as in gs://BUCKET/FOLDER")
     if found := {".", ".."} & set(parts):
         raise UserError(f"has a part {found.pop()!r}", url, "write the address without it")
     with opened(url) as (system, path):

@@ -91,7 +91,7 @@ def test_a_path_is_no_url(path: str | Path) -> None:
 @pytest.mark.parametrize("url", ["memory://", "memory:///", "gs://"])
 def test_an_address_without_a_folder_is_refused(url: str) -> None:
     """The files of a bare root are listed without the slash that they are written with: a run there would start over each time."""
-    with pytest.raises(UserError, match=rf"{url}: names no folder; add one: {url.rstrip('/')}//BUCKET/FOLDER"):
+    with pytest.raises(UserError, match=f"{url}: names no folder; add one, as in gs://BUCKET/FOLDER"):
         storage.folder(url)
 
 

@@ -14,9 +14,9 @@ from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
-from jaxenc.data.folders import is_ignored, listed, must_hold_a_run, must_hold_only
+from jaxenc.data.folders import is_ignored, is_run_config, listed, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import held, json_object, user_errors
+from jaxenc.files import held, user_errors
 from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 from jaxenc.storage import Folder
@@ -103,8 +103,6 @@ def _must_hold(folder: Folder, only: Collection[str]) -> None:
 
 def _has_config(folder: Folder) -> bool:
     """Whether the folder has the config.json of a run."""
-    try:
-        data = json_object(folder.read("config.json"))
-    except (FileNotFoundError, ValueError):
-        return False
-    return all(isinstance(data.get(part), dict) for part in ("objective", "model"))
+    with contextlib.suppress(FileNotFoundError):
+        return is_run_config(folder.read("config.json"))
+    return False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxenc import cache, storage
 from jaxenc.errors import UserError
-from jaxenc.files import held, read_json, user_errors
+from jaxenc.files import held, json_object, user_errors
 from jaxenc.storage import is_url, must_be_local
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
@@ -108,12 +108,21 @@ def must_be_named(path: str | Path, option: str) -> Path:
 
 def is_run(folder: Path) -> bool:
     """Whether `folder` is a run directory of ours: its checkpoints/ holds a step, or its config.json is a run's."""
-    return not is_checkpoint(folder) and (_is_steps(folder / "checkpoints") or _is_run_config(folder / "config.json"))
+    return not is_checkpoint(folder) and (_is_steps(folder / "checkpoints") or _has_run_config(folder))
 
 
 def is_checkpoint(folder: Path) -> bool:
     """Whether `folder` is one step's checkpoint."""
     return (folder / "CHECKSUMS.json").is_file()
+
+
+def is_run_config(content: bytes) -> bool:
+    """Whether the content of a config.json is a run's: it has the parts `objective` and `model`, which one of transformers has not."""
+    try:
+        data = json_object(content)
+    except ValueError:
+        return False
+    return all(isinstance(data.get(part), dict) for part in ("objective", "model"))
 
 
 def is_ignored(name: str) -> bool:
@@ -191,10 +200,7 @@ def _is_steps(folder: Path) -> bool:
     return all(STEP.fullmatch(name) for name in names) and any(not name.isdigit() or is_checkpoint(folder / name) for name in names)
 
 
-def _is_run_config(path: Path) -> bool:
-    """Whether a config.json is a run's: it has the parts `objective` and `model`, which one of transformers has not."""
-    try:
-        data = read_json(path, "")
-    except UserError:
-        return False
-    return all(isinstance(data.get(part), dict) for part in ("objective", "model"))
+def _has_run_config(folder: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return is_run_config((folder / "config.json").read_bytes())
+    return False

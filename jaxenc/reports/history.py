@@ -11,7 +11,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.optim.optimizer import OptimConfig
-from jaxenc.tasks.results import SEEDS
+from jaxenc.tasks.results import seeds_in
 from jaxenc.training import events, phases, prepare, record
 from jaxenc.training.events import EVENTS, FINISHED, PREEMPTED
 from jaxenc.training.phases import Phase, Phases
@@ -97,8 +97,7 @@ def _seeds(workdir: str) -> list[str]:
     names = storage.names(workdir)
     if METRICS in names:
         return []
-    numbers = sorted(int(number) for name in names if (number := name.removeprefix(SEEDS.format(""))) != name and number.isdecimal())
-    return [storage.below(workdir, SEEDS.format(number)) for number in numbers]
+    return [storage.below(workdir, name) for name in seeds_in(names)]
 
 
 def has_numbers(workdir: str | pathlib.Path) -> bool:

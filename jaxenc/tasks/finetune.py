@@ -66,7 +66,7 @@ def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, place: Work
     refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
     with contextlib.ExitStack() as holding:
-        # Of the two locks this one also holds between two seeds, and while the answers are written.
+        # Each seed's run locks its own directory. This lock also holds between two seeds, and while the answers are written.
         hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
@@ -127,8 +127,9 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, pr
         return None
     step, scores = (before.step, before.scores) if before else _kept(tuning, directory, ended.step)
     seconds = before.seconds if before else round(time.monotonic() - started, 3)
+    step_dir = place.verified(directory, step)
     for name in new:
-        _answer(tuning, seed, directory, place.verified(directory, step), name)
+        _answer(tuning, seed, directory, step_dir, name)
     outcome = Outcome(seed, named, step, scores, seconds=seconds, answered=rows)
 
     def finish() -> dict[str, Any]:
@@ -176,9 +177,9 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step_dir: pathli
     job, one = tuning.job(seed, directory, split), tuning.splits[split]
     phase = job.run.plan[0]
     with jax.set_mesh(job.mesh):
-        place = job.layout(phase)
-        params = restore.restore_params(step_dir, place.abstract.all_params)
-        found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
+        layout = job.layout(phase)
+        params = restore.restore_params(step_dir, layout.abstract.all_params)
+        found = predictions(job, phase, job.objective(phase), layout, params, with_sums=split == "dev")
 
     def write() -> None:
         answers = tuning.task.answers(one.examples, one.features, found.predictions)

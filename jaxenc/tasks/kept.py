@@ -1,13 +1,11 @@
 """Which model a folder of a fine-tuning stands for."""
 
-import fnmatch
 import pathlib
 from collections.abc import Collection
 
 from jaxenc import cache, storage
 from jaxenc.errors import UserError
-from jaxenc.storage import is_url
-from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results
+from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results, seeds_in
 
 
 def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
@@ -17,15 +15,12 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
     one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
     Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
     """
-    if not is_url(folder):
-        here = pathlib.Path(folder)
-        begun = (here / NAME).is_file() or any(here.glob(f"{SEEDS.format('*')}/checkpoints"))
-        return _kept(here, [path.name for path in here.glob(SEEDS.format("*")) if begun and path.is_dir()], seed)
-    there = storage.folder(str(folder))
-    seeds = fnmatch.filter(there.names(), SEEDS.format("*"))
-    with cache.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as copy:
-        found, why = _kept(copy, seeds, seed)
-        return "/".join((there.url, *found.relative_to(copy).parts)), why
+    seeds = seeds_in(storage.names(folder))
+    with cache.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as here:
+        found, why = _kept(here, seeds, seed)
+        if not storage.is_url(folder):
+            return found, why
+        return "/".join((str(folder).rstrip("/"), *found.relative_to(here).parts)), why
 
 
 def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
@@ -50,7 +45,7 @@ def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tup
         if seed is None:
             folder, why = _best(folder)
         elif SEEDS.format(seed) not in seeds:
-            there = ", ".join(sorted(name.removeprefix(SEEDS.format("")) for name in seeds))
+            there = ", ".join(name.removeprefix(SEEDS.format("")) for name in seeds)
             raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}" if there else "leave it out")
         else:
             folder = folder / SEEDS.format(seed)

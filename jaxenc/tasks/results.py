@@ -4,8 +4,9 @@ import dataclasses
 import json
 import math
 import pathlib
+import re
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from jaxenc.errors import UserError
@@ -132,6 +133,12 @@ class Results:
         summary = {name: {key: None if math.isnan(value) else value for key, value in one.items()} for name, one in self.summary.items()}
         shown = {"shown": dict(self.shown)} if self.shown else {}
         return {"metric": self.metric, **shown, "summary": summary, "failed": self.failed, "seeds": seeds}
+
+
+def seeds_in(names: Iterable[str]) -> list[str]:
+    """Those of the names in a work directory that are run directories of seeds, by their numbers."""
+    found = [name for name in names if re.fullmatch(SEEDS.format(r"\d+"), name)]
+    return sorted(found, key=lambda name: (len(name), name))
 
 
 def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import jax
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 from jaxenc.processes import barriers
 
 FOLDER = "profile"  # in the work directory
+TRACE = "perfetto_trace.json.gz"
 STEP = "step"  # the name of a step in the trace, which has its number as `step_num`
 MOST = 100  # steps: the trace of more is slow to open, and of a large model gigabytes
 OPTION = "--profile-steps"
@@ -50,12 +52,16 @@ def check(steps: Steps, start: int, end: int) -> None:
 
 
 def how_to_open(workdir: str | pathlib.Path) -> str:
-    """Lines that say how to open the newest trace in a work directory on this machine, '' where there is none."""
-    found = sorted(pathlib.Path(workdir, FOLDER).glob("plugins/profile/*/perfetto_trace.json.gz"))
-    if not found:
+    """Lines that say how to open the newest trace in a work directory, a path or a URL; '' where there is none."""
+    folder = storage.below(workdir, FOLDER)
+    if storage.is_url(workdir):
+        found = [name for name in storage.folder(folder).files() if name.endswith(TRACE)]
+        return f"profile: {folder}   (copy it to a machine with a browser: tensorboard --logdir COPY)" if found else ""
+    traces = sorted(pathlib.Path(folder).glob(f"plugins/profile/*/{TRACE}"))
+    if not traces:
         return ""
-    board = f"tensorboard --logdir {pathlib.Path(workdir, FOLDER)}   (pip install tensorboard xprof; the tab Profile)"
-    return f"profile: {board}\nprofile: {found[-1]}   (open it at https://ui.perfetto.dev; it stays on your machine)"
+    board = f"tensorboard --logdir {folder}   (pip install tensorboard xprof; the tab Profile)"
+    return f"profile: {board}\nprofile: {traces[-1]}   (open it at https://ui.perfetto.dev; it stays on your machine)"
 
 
 class Profiler:

@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 
 from jaxenc.interrupts import AGAIN, watching
 
-STOPPING = "stopping after this step; a checkpoint is saved"
+STOPPING = "stopping after this step, and saving a checkpoint"
 
 
 class Stop:

@@ -151,19 +151,19 @@ def _meaning(said: str) -> str:
 
 
 def _build(source: Source) -> Tokenizer:
-    pieces, named = [piece for piece, _ in source.scored], source.specials
+    pieces, roles = [piece for piece, _ in source.scored], source.specials
     ids = {piece: index for index, piece in enumerate(pieces)}
-    apart = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*named.pieces, *(ids.keys() & ENDS)}
+    apart = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*roles.pieces, *(ids.keys() & ENDS)}
     tool = _library(source.path, source.read_as(apart))
-    blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if named.name else ""
-    before = Before(bool(named.name), source.lowercase, source.strip_accents, blanks)
+    blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if roles.name else ""
+    before = Before(bool(roles.name), source.lowercase, source.strip_accents, blanks)
     literal = Literal(tool, before, source.on(model_file.DUMMY_PREFIX), bool(source.model.trainer.get(model_file.SUFFIX)))
     reserved = apart | source.model.facts.hidden
-    unk, pad, cls, sep, mask = (ids[piece] for piece in named.pieces)
+    unk, pad, cls, sep, mask = (ids[piece] for piece in roles.pieces)
     mark = fingerprint(_facts(source, reserved))
     numbers = tuple(sorted(ids[piece] for piece in reserved))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, numbers, mark, ids.get("<eod>", -1))
-    prompt = Prompt(literal, named, sorted(apart))
+    prompt = Prompt(literal, roles, sorted(apart))
     kind = Kind(spelled=unigram.spelled, flat=literal.encode_flat, places=literal.written_places, only_here=_only_here(source))
     return Tokenizer(literal, prompt, vocabulary, _files(source), lambda more: _extended(source, literal, more), kind)
 

@@ -80,53 +80,53 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 def build(path: str | Path, facts: Facts, rules: Rules) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
-    named, ids = specials.of_pieces(path, pieces), {piece: index for index, piece in enumerate(pieces)}
+    roles, ids = specials.of_pieces(path, pieces), {piece: index for index, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise UserError(f"holds the piece {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} twice", path, AGAIN)
-    facts = _with_hidden(facts, named)
+    facts = _with_hidden(facts, roles)
     # No word holds a blank, so a piece that starts with one is never found in a text.
     literal_pieces = [(" " * (piece in facts.hidden) + piece, score) for piece, score in facts.pieces]
-    literal = _library(literal_pieces, ids[named.unk], rules.normalizer, word_splitter())
-    unk, pad, cls, sep, mask_id = (ids[piece] for piece in named.pieces)
+    literal = _library(literal_pieces, ids[roles.unk], rules.normalizer, word_splitter())
+    unk, pad, cls, sep, mask_id = (ids[piece] for piece in roles.pieces)
     mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(facts.hidden), **rules.facts})
     reserved = tuple(sorted(ids[piece] for piece in facts.hidden))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, ids.get("<eod>", -1))
-    prompt = _prompt(facts, rules, named)
+    prompt = _prompt(facts, rules, roles)
     kind = Kind(
         spelled=spelled,
         separate=separate.by_clusters if facts.charsmap else separate.always,
         by_word=unigram_words.encoder(literal, literal_pieces, rules.word_writer),
     )
-    return Tokenizer(literal, prompt, vocabulary, _files(facts, rules, named, prompt), lambda more: _extended(facts, rules, more), kind)
+    return Tokenizer(literal, prompt, vocabulary, _files(facts, rules, roles, prompt), lambda more: _extended(facts, rules, more), kind)
 
 
 def files(path: str | Path, facts: Facts, rules: Rules) -> Mapping[str, str | bytes]:
     """{name: content} of a folder that transformers opens for a model of XLNet's or ALBERT's. path: what messages call it."""
-    named = specials.of_pieces(path, [piece for piece, _ in facts.pieces])
-    facts = _with_hidden(facts, named)
-    return _files(facts, rules, named, _prompt(facts, rules, named))
+    roles = specials.of_pieces(path, [piece for piece, _ in facts.pieces])
+    facts = _with_hidden(facts, roles)
+    return _files(facts, rules, roles, _prompt(facts, rules, roles))
 
 
-def _with_hidden(facts: Facts, named: Specials) -> Facts:
+def _with_hidden(facts: Facts, roles: Specials) -> Facts:
     """The facts, with the special pieces among those that no text gives."""
     ends = {*ENDS} & {piece for piece, _ in facts.pieces}
-    return dataclasses.replace(facts, hidden=facts.hidden | {*named.pieces, *ends})
+    return dataclasses.replace(facts, hidden=facts.hidden | {*roles.pieces, *ends})
 
 
-def _prompt(facts: Facts, rules: Rules, named: Specials) -> library.Tokenizer:
+def _prompt(facts: Facts, rules: Rules, roles: Specials) -> library.Tokenizer:
     """The engine that recognises special pieces and frames a text by them."""
     ids = {piece: index for index, (piece, _) in enumerate(facts.pieces)}
-    out = _library(facts.pieces, ids[named.unk], rules.prompt_normalizer, rules.prompt_splitter)
-    mask = {named.mask: {"lstrip": True}}
+    out = _library(facts.pieces, ids[roles.unk], rules.prompt_normalizer, rules.prompt_splitter)
+    mask = {roles.mask: {"lstrip": True}}
     out.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(facts.hidden, key=ids.__getitem__)])
-    single, pair = (named.frame.written(texts, named.cls, named.sep) for texts in (1, 2))
-    out.post_processor = processors.TemplateProcessing(single, pair, [(piece, ids[piece]) for piece in (named.cls, named.sep)])
+    single, pair = (roles.frame.written(texts, roles.cls, roles.sep) for texts in (1, 2))
+    out.post_processor = processors.TemplateProcessing(single, pair, [(piece, ids[piece]) for piece in (roles.cls, roles.sep)])
     return out
 
 
-def _files(facts: Facts, rules: Rules, named: Specials, prompt: library.Tokenizer) -> Mapping[str, str | bytes]:
-    unk = [piece for piece, _ in facts.pieces].index(named.unk)
-    settings = json.dumps(_config(facts, rules, named), indent=2) + "\n"
+def _files(facts: Facts, rules: Rules, roles: Specials, prompt: library.Tokenizer) -> Mapping[str, str | bytes]:
+    unk = [piece for piece, _ in facts.pieces].index(roles.unk)
+    settings = json.dumps(_config(facts, rules, roles), indent=2) + "\n"
     return {JSON: prompt.to_str(pretty=True), NAME: written(facts, unk), SETTINGS: settings}
 
 
@@ -138,20 +138,20 @@ def _library(
     return out
 
 
-def _config(facts: Facts, rules: Rules, named: Specials) -> dict[str, object]:
+def _config(facts: Facts, rules: Rules, roles: Specials) -> dict[str, object]:
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
-    tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
+    tokenizer.json: they are not roles. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
     ends = [piece for piece, _ in facts.pieces if piece in ENDS]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **rules.settings,
         "remove_space": True,
-        "padding_side": "left" if named.frame.pads_left else "right",
+        "padding_side": "left" if roles.frame.pads_left else "right",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
-    } | {f"{name}_token": getattr(named, name) for name in ROLES}
+    } | {f"{name}_token": getattr(roles, name) for name in ROLES}
 
 
 def spelled(piece: str) -> str:
