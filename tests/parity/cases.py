@@ -23,11 +23,12 @@ FAMILIES = {case.family.name: case.family for case in CASES.values()}
 
 
 def pairs(compared: str = "", others: Iterable[str] = ()) -> list:
-    """pytest's parameters (architecture, form of GELU), for every architecture with every form. The short suite has the first form of those
-    whose case names `compared` ('' for all), and the tanh form of `others`."""
+    """pytest's parameters (architecture, form of GELU), for every architecture with every form; of gradients, for those with a loss. The
+    short suite has the first form of those whose case names `compared` ('' for all), and the tanh form of `others`."""
     short = {(name, case.activations[0]) for name, case in CASES.items() if not compared or compared in case.short}
     short |= {(name, "gelu_new") for name in others}
-    all_pairs = [(name, activation) for name, case in CASES.items() for activation in case.activations]
+    wanted = {name: case for name, case in CASES.items() if case.labels or not compared.endswith("gradients")}
+    all_pairs = [(name, activation) for name, case in wanted.items() for activation in case.activations]
     return [pytest.param(pair, id="-".join(pair), marks=[] if pair in short else pytest.mark.full) for pair in all_pairs]
 
 

@@ -48,12 +48,15 @@ def test_every_hidden_state_and_logit(opened: tuple[Case, Model, dict, dict]) ->
     ours.assert_outputs(found, wanted)
 
 
+def test_a_case_without_labels_has_no_loss_of_its_own(opened: tuple[Case, Model, dict, dict]) -> None:
+    """A bare encoder has no head. The loss of GPT's two heads is that of a task (test_live_heads.py)."""
+    case, model, _, _ = opened
+    assert bool(case.labels) or not model.objective.coef or {"lm", "choice"} & set(case.logits)
+
+
 @pytest.mark.parametrize("opened", GRADIENTS, indirect=True)
 def test_the_loss_and_its_gradients(opened: tuple[Case, Model, dict, dict]) -> None:
     case, model, inputs, expected = opened
-    if not case.labels:
-        assert not model.objective.coef or {"lm", "choice"} & set(case.logits)
-        return
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
     loss, gradients = ours.slopes(model, rows)
     assert abs(loss - expected["loss"]) <= ours.BOUND
