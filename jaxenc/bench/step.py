@@ -19,9 +19,9 @@ from jaxenc.progress import Bars
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.training import memory, perf
+from jaxenc.training import state as states
 from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
-from jaxenc.training.state import layout
 from jaxenc.training.step import StepReport, compile_step, fields
 
 WARM_UP = 3
@@ -54,14 +54,14 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int, by_kind: bool = Fals
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     teacher = teachers.model_of(run.objective, MODELS)
     objective = run.build(vocabulary, phase, meshes.platform(mesh.devices.flat[0]), teacher=teacher)
-    place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
+    layout = states.layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     taken = {name: objective.fields[name] for name in fields(objective, run.train)}
     batch = partition.place(random_rows(taken, phase.batch, phase.length, vocabulary), mesh)
     with jax.set_mesh(mesh):
-        state, seed = place.create(rng.init_key(run.train.seed)), np.int32(run.train.seed)
+        state, seed = layout.create(rng.init_key(run.train.seed)), np.int32(run.train.seed)
         began = time.monotonic()
         with Bars().shown(f"compiling the step: {phase.batch:,} rows of {phase.length:,} tokens"):
-            step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
+            step = compile_step(objective, run.train, run.optim, phase, layout).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
 
         def once() -> StepReport:
@@ -74,7 +74,7 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int, by_kind: bool = Fals
         jax.block_until_ready(report)
         seconds = seconds_a_call(once, steps)
         times = kinds.milliseconds_by_kind(step.as_text(), once) if by_kind else None
-    planned = memory.of_step(step, objective, run, phase, place).total
+    planned = memory.of_step(step, objective, run, phase, layout).total
     return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length), planned, times)
 
 

@@ -20,11 +20,12 @@ from jaxenc.sharding import partition
 from jaxenc.tasks import recipe as tasks
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import memory
+from jaxenc.training import state as states
 from jaxenc.training import teacher as teachers
 from jaxenc.training.phases import Phase
 from jaxenc.training.prepare import device_memory
 from jaxenc.training.run import Run
-from jaxenc.training.state import Layout, layout, parameters
+from jaxenc.training.state import Layout, parameters
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,17 +58,17 @@ def run(args: argparse.Namespace) -> int:
     objective, mesh = objectives[0], _mesh(recipe, args.devices or jax.device_count())
     for phase in recipe.plan:
         partition.check_rows(phase.batch, recipe.train.microbatches, mesh)
-    place = layout(objective, recipe.optim, recipe.plan[0].batch, mesh, recipe.mesh.preset)
+    layout = states.layout(objective, recipe.optim, recipe.plan[0].batch, mesh, recipe.mesh.preset)
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, recipe.model.vocab_size)
     if args.parameters:
-        lines += listing(shapes, names, objective, place, recipe.model.vocab_size)
+        lines += listing(shapes, names, objective, layout, recipe.model.vocab_size)
     lines += by_phase(recipe, objectives)
-    lines += sizes(place, objective) + kept_whole(shapes, names, mesh, recipe.mesh.preset)
+    lines += sizes(layout, objective) + kept_whole(shapes, names, mesh, recipe.mesh.preset)
     print("\n".join(lines), flush=True)
     if args.compile:
         for number, (one, phase) in enumerate(zip(objectives, recipe.plan, strict=True), 1):
-            print(f"phase {number}: {_step(one, recipe, phase, place)}", flush=True)
+            print(f"phase {number}: {_step(one, recipe, phase, layout)}", flush=True)
     return 0
 
 
@@ -85,11 +86,11 @@ def _step(objective: Objective, recipe: Run, phase: Phase, first: Layout) -> str
     if isinstance(first.mesh, AbstractMesh):
         return f"the memory of a step is not planned: this machine has {jax.device_count()} of the {first.mesh.size} devices"
     print(f"compiling the step: {phase.batch:,} rows of {phase.length} tokens (--no-compile leaves it out)", file=sys.stderr, flush=True)
-    place = layout(objective, recipe.optim, phase.batch, first.mesh, recipe.mesh.preset)
-    planned = memory.plan(objective, recipe, phase, place)
+    layout = states.layout(objective, recipe.optim, phase.batch, first.mesh, recipe.mesh.preset)
+    planned = memory.plan(objective, recipe, phase, layout)
     if isinstance(planned, str):
         return planned
-    verdict = memory.verdict(planned, recipe, phase, place.mesh, device_memory(place.mesh))
+    verdict = memory.verdict(planned, recipe, phase, layout.mesh, device_memory(layout.mesh))
     parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in dataclasses.asdict(planned).items() if size)
     return f"a step takes {planned.total / 1e6:,.1f} MB of each device ({parts}): {verdict}"
 
@@ -120,9 +121,9 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
 
-def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, place: Layout, vocab_size: int) -> list[str]:
+def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, layout: Layout, vocab_size: int) -> list[str]:
     """One line for each parameter: path, shape without padding, logical axes and their sharding on the mesh."""
-    axes, held = dict(tree.leaves(names)), dict(tree.leaves(place.shardings.all_params))
+    axes, held = dict(tree.leaves(names)), dict(tree.leaves(layout.shardings.all_params))
     shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
     return [f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in tree.leaves(shapes)]
 
@@ -140,11 +141,11 @@ def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:
     return lines
 
 
-def sizes(place: Layout, objective: Objective) -> list[str]:
+def sizes(layout: Layout, objective: Objective) -> list[str]:
     """Bytes of parameters, moments and carry, in all (the size of a checkpoint) and on each device of the mesh."""
-    state, mesh = place.shapes, place.mesh
+    state, mesh = layout.shapes, layout.mesh
     total = {part: tree.nbytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
-    saved, held = tree.nbytes(state.without(objective.frozen)), memory.on_each_device(place.abstract)
+    saved, held = tree.nbytes(state.without(objective.frozen)), memory.on_each_device(layout.abstract)
     axes = " x ".join(f"{axis} {size}" for axis, size in mesh.shape.items())
     return [
         "state: " + ", ".join(f"{part} {size / 1e6:,.1f} MB" for part, size in total.items()),

@@ -34,7 +34,7 @@ def join(leaf: Array) -> Array:
 
 
 def gradients(
-    objective: Objective, parts: int, place: Layout, params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
+    objective: Objective, parts: int, layout: Layout, params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
     """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
 
@@ -42,19 +42,19 @@ def gradients(
     part, in float32. Under fsdp the parameters are gathered before the first part: the loop has no collectives, and a device holds all
     parameters and gradients during a step.
     """
-    weights, stored = objective.weights(example), place.shardings
+    weights, stored = objective.weights(example), layout.shardings
 
     def own(params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, weights: Mapping[str, Array]) -> Any:
         whole, fixed = collectives.gathered(params, stored.params), collectives.gathered(frozen, stored.frozen)
         loss = _loss_of_part(objective, fixed, weights)
         grads, terms, metrics, new_carry = _sums_of_parts(jax.value_and_grad(loss, has_aux=True), parts, whole, carry, example, keys)
-        return collectives.summed(grads, stored.params), *collectives.all_summed((terms, metrics), place.mesh), new_carry
+        return collectives.summed(grads, stored.params), *collectives.all_summed((terms, metrics), layout.mesh), new_carry
 
-    rows, everywhere = partition.batch_sharding(place.mesh).spec, PartitionSpec()
+    rows, everywhere = partition.batch_sharding(layout.mesh).spec, PartitionSpec()
     of_params, of_frozen = collectives.own_specs(stored.params), collectives.own_specs(stored.frozen)
     ins = (of_params, of_frozen, rows, rows, Keys(everywhere, rows, everywhere), everywhere)
     outs = (of_params, everywhere, everywhere, rows)
-    on_every_device = collectives.on_own_rows(own, place.mesh, ins, outs)
+    on_every_device = collectives.on_own_rows(own, layout.mesh, ins, outs)
     grads, terms, metrics, new_carry = on_every_device(params, frozen, carry, dict(example), keys, weights)
     return grads, terms, weights, metrics, new_carry
 

@@ -17,12 +17,13 @@ from jaxenc.sharding import chips, partition
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding.topology import Topology
 from jaxenc.training import memory, roofline
+from jaxenc.training import state as states
 from jaxenc.training import teacher as teachers
 from jaxenc.training.memory import StepMemory, TooLarge
 from jaxenc.training.phases import Phase
 from jaxenc.training.roofline import Bound
 from jaxenc.training.run import Run
-from jaxenc.training.state import Layout, layout
+from jaxenc.training.state import Layout
 
 # Compilations of `largest`.
 TRIES = 6
@@ -42,9 +43,9 @@ class Target:
         """Bytes that a step may take of each device."""
         return chips.of_kind(self.topology.kind).memory
 
-    def place(self, number: int, phase: Phase) -> Layout:
+    def layout(self, number: int, phase: Phase) -> Layout:
         """The layout of the state in phase `number`."""
-        return layout(self.objectives[number], self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
+        return states.layout(self.objectives[number], self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,19 +80,19 @@ def target(run: Run, vocabulary: Vocabulary, topology: Topology) -> Target:
     objectives = tuple(run.build(vocabulary, phase, platform, teacher=teacher) for phase in run.plan)
     found = Target(run, topology, mesh, objectives)
     for number, phase in enumerate(run.plan):
-        found.place(number, phase)
+        found.layout(number, phase)
     return found
 
 
 def forecast(found: Target, number: int, phase: Phase) -> Forecast:
     """Compiles the step of `phase`: phase `number` of the run, or the same with another batch."""
     began = time.monotonic()
-    objective, run, place = found.objectives[number], found.run, found.place(number, phase)
-    step = memory.compiled(objective, run, phase, place)
+    objective, run, layout = found.objectives[number], found.run, found.layout(number, phase)
+    step = memory.compiled(objective, run, phase, layout)
     if isinstance(step, TooLarge):
         planned, program, refused = step.memory, read(""), step.said
     else:
-        planned, program, refused = memory.of_step(step, objective, run, phase, place), read(step.as_text()), ""
+        planned, program, refused = memory.of_step(step, objective, run, phase, layout), read(step.as_text()), ""
     flops, traffic, sent = work.flops(program), work.traffic(program), collectives(program, found.mesh.size, found.topology.slices)
     room = found.room
     fits = not refused and planned.total <= room

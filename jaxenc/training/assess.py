@@ -13,14 +13,14 @@ from jaxenc.training.state import Layout
 from jaxenc.tree import Tree
 
 
-def assessment(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
+def assessment(job: Job, phase: Phase, objective: Objective, layout: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers, {} where `stopping`, called before every batch, returned True.
 
     For a job without a judge it is `evaluate.evaluation`; for one with a judge, one pass gives the numbers of the loss and the predictions
     that are scored, by process 0.
     """
     if job.judge is None:
-        return evaluation(job, phase, objective, place)
+        return evaluation(job, phase, objective, layout)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
         stopped = False
@@ -30,7 +30,7 @@ def assessment(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
             stopped = stopped or stopping()
             return stopped
 
-        found = predictions(job, phase, objective, place, params, True, asked)
+        found = predictions(job, phase, objective, layout, params, True, asked)
         if stopped:
             return {}
         scores = barriers.from_primary("scores", lambda: job.judge(found.predictions))

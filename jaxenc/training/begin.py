@@ -48,25 +48,25 @@ def begin(
     start: Start,
     plan: tuple[Phase, ...],
     seed: int,
-    layout: Callable[[Phase], Layout],
+    layout_of: Callable[[Phase], Layout],
     objective: Objective,
     fresh: Collection[str] = (),
     load_teacher: Callable[[Tree], Tree] | None = None,
 ) -> State:
-    """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
+    """The state at `start`, on the mesh of the layouts; call it under `jax.set_mesh`.
 
     objective: of the first phase. fresh: the results of `fresh_heads` and `renamed_heads`; these are initialised from the seed as in a
     fresh run, and every other parameter is restored. load_teacher: for an objective with a teacher, from the shapes of its parameters, with
     shardings, to the parameters (`training.teacher.load_params`). Raises UserError where a checkpoint does not fit.
     """
-    place = layout(phases.saved_by(plan, start.step))
-    teacher = load_teacher(place.abstract.frozen[TEACHER]) if load_teacher else {}
+    layout = layout_of(phases.saved_by(plan, start.step))
+    teacher = load_teacher(layout.abstract.frozen[TEACHER]) if load_teacher else {}
     if start.kind in ("resume", "continue"):
-        state = restore.restore_state(start.path, place.abstract.without(objective.frozen))
+        state = restore.restore_state(start.path, layout.abstract.without(objective.frozen))
     else:
-        state = place.create(rng.init_key(seed)).without(objective.frozen)
+        state = layout.create(rng.init_key(seed)).without(objective.frozen)
     if start.kind == "init":
-        wanted = without(place.abstract.without(objective.frozen).all_params, fresh)
+        wanted = without(layout.abstract.without(objective.frozen).all_params, fresh)
         state = _with(state, restore.restore_params(start.path, wanted, start.moved))
     if not teacher:
         return state

@@ -31,14 +31,14 @@ def never() -> bool:
     return False
 
 
-def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
+def evaluation(job: Job, phase: Phase, objective: Objective, layout: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers, which calls `evaluate` on all held-out batches, of every length. Its
     first call opens the data and compiles; it raises as `read_ahead`, and UserError where the device runs out of memory."""
     one_pass = held_out_batches(job, phase, objective)
 
     def step(params: Tree, carry: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[Sums, Tree]:
         of_length = phase.of_length(row_length(batch))
-        compiled = lambda: compile_evaluation(job.objective(of_length), place)
+        compiled = lambda: compile_evaluation(job.objective(of_length), layout)
         build = lambda: compiling.shown(job, "the evaluation", len(batch["index"]), of_length.length, compiled())
         return job.programs.once(("evaluation", phase, of_length.length), build)(params, carry, batch, seed)
 

@@ -49,7 +49,7 @@ class Evaluation:
 
     def save(self, path: pathlib.Path) -> None:
         """Writes `index` and the predictions of each head to a new .npz file, complete or not at all. Raises UserError when that fails."""
-        with user_errors(path, "free some space or choose another --predictions"), written(path) as place, npz(place) as store:
+        with user_errors(path, "free some space or choose another --predictions"), written(path) as temporary, npz(temporary) as store:
             for name, array in {"index": self.index, **self.predictions}.items():
                 store(name, array)
 
@@ -125,22 +125,22 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
             watch.at("evaluation")
             return False
 
-        place = job.layout(phase)
-        if predictions and not predicted(objective, place, phase):
+        layout = job.layout(phase)
+        if predictions and not predicted(objective, layout, phase):
             raise UserError(
                 f"objective.kind={job.run.objective.kind} has no head that predicts for a row",
                 fix="leave out --predictions (in Python, predictions=True)",
             )
         with job.bars.shown(f"reading {path}"):
-            params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
+            params = restore.restore_params(path, without(layout.abstract.all_params, objective.frozen))
         if job.teacher:
-            params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, place.abstract.frozen[TEACHER])
+            params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, layout.abstract.frozen[TEACHER])
         # As in `training.pretrain`: the first collective on CPUs waits for 30 s only.
         barriers.barrier("parameters")
-        numbers = assessment(job, phase, objective, place)(params, reading)
+        numbers = assessment(job, phase, objective, layout)(params, reading)
         if not predictions:
             return Evaluation(int(path.name), numbers, np.zeros(0, np.uint32), {})
-        found = predicted_rows(job, phase, objective, place, params, stopping=reading)
+        found = predicted_rows(job, phase, objective, layout, params, stopping=reading)
     return Evaluation(int(path.name), numbers, found.index, found.predictions)
 
 

@@ -76,15 +76,15 @@ def _train(job: Job, state: State, log: Log, profiler: Profiler, checkpoints: Ma
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
-        objective, place = job.objective(phase), job.layout(phase)
+        objective, layout = job.objective(phase), job.layout(phase)
         of_length = functools.cache(functools.partial(_compile, job, phase, log))
-        assess = assessment(job, phase, objective, place)
+        assess = assessment(job, phase, objective, layout)
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
             for batch in batches:
                 # Not before the first batch is read: if that fails, the checkpoint of this step still has the layout of the phase before.
                 if step == phase.start:
-                    state = adopt(state, objective, phase.batch, place)
+                    state = adopt(state, objective, phase.batch, layout)
                 train_step, flops = of_length(row_length(batch))
                 with profiler.step(step + 1):
                     state, report = train_step(state, batch, seed)

@@ -60,39 +60,39 @@ def on_each_device(abstract: Any) -> int:
     return sum(map(size, jax.tree.leaves(abstract)))
 
 
-def lowered(objective: Objective, run: Run, phase: Phase, place: Layout) -> Lowered:
+def lowered(objective: Objective, run: Run, phase: Phase, layout: Layout) -> Lowered:
     """The step of a phase, lowered from shapes: no array is made. Call it under `jax.set_mesh`."""
-    step = compile_step(objective, run.train, run.optim, phase, place)
-    return step.lower(place.abstract, _batch(objective, run, phase, place.mesh), jax.ShapeDtypeStruct((), np.int32))
+    step = compile_step(objective, run.train, run.optim, phase, layout)
+    return step.lower(layout.abstract, _batch(objective, run, phase, layout.mesh), jax.ShapeDtypeStruct((), np.int32))
 
 
-def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
+def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, layout: Layout) -> StepMemory:
     """The memory of a compiled step, from its arguments and the compiler's `memory_analysis`."""
     stats = step.memory_analysis()
     held = stats.temp_size_in_bytes + stats.generated_code_size_in_bytes
     held += max(0, stats.output_size_in_bytes - stats.alias_size_in_bytes)  # what does not take the place of the old state
-    return _parts(held, objective, run, phase, place)
+    return _parts(held, objective, run, phase, layout)
 
 
-def _parts(held: int, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
+def _parts(held: int, objective: Objective, run: Run, phase: Phase, layout: Layout) -> StepMemory:
     """held: bytes of a device that the step allocates besides its arguments."""
-    state, batch = place.abstract, on_each_device(_batch(objective, run, phase, place.mesh))
+    state, batch = layout.abstract, on_each_device(_batch(objective, run, phase, layout.mesh))
     gradients = on_each_device(state.params)
     parts = (gradients + on_each_device(state.frozen), on_each_device(state.moments), on_each_device(state.carry), batch)
     return StepMemory(*parts, gradients=min(gradients, held), activations=max(0, held - gradients))
 
 
-def compiled(objective: Objective, run: Run, phase: Phase, place: Layout) -> Compiled | TooLarge:
-    """The step of a phase, compiled for the devices of `place`, which need not be here. Runs nothing."""
+def compiled(objective: Objective, run: Run, phase: Phase, layout: Layout) -> Compiled | TooLarge:
+    """The step of a phase, compiled for the devices of `layout`, which need not be here. Runs nothing."""
     # On a CPU: the same memory in half the time of compiling.
-    fast = {"xla_backend_optimization_level": 0} if place.mesh.devices.flat[0].platform == "cpu" else {}
-    with jax.set_mesh(place.mesh):
+    fast = {"xla_backend_optimization_level": 0} if layout.mesh.devices.flat[0].platform == "cpu" else {}
+    with jax.set_mesh(layout.mesh):
         try:
-            return lowered(objective, run, phase, place).compile(compiler_options=fast)
+            return lowered(objective, run, phase, layout).compile(compiler_options=fast)
         except jax.errors.JaxRuntimeError as error:
             if what := no_memory(error):
-                state = on_each_device(place.abstract) + on_each_device(_batch(objective, run, phase, place.mesh))
-                return TooLarge(_parts(held_beside(str(error), state), objective, run, phase, place), what)
+                state = on_each_device(layout.abstract) + on_each_device(_batch(objective, run, phase, layout.mesh))
+                return TooLarge(_parts(held_beside(str(error), state), objective, run, phase, layout), what)
             raise
 
 
@@ -109,25 +109,25 @@ def _bytes(number: str, unit: str) -> int:
     return int(float(number) * 1024 ** (1 + "KMGT".index(unit)))
 
 
-def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory | str:
-    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. A message where the compiler itself
+def plan(objective: Objective, run: Run, phase: Phase, layout: Layout) -> StepMemory | str:
+    """The memory of the step of a phase on the devices of `layout`. Compiles the step and runs nothing. A message where the compiler itself
     finds too little memory."""
-    step = compiled(objective, run, phase, place)
+    step = compiled(objective, run, phase, layout)
     if isinstance(step, TooLarge):
         return f"{step.said}: it does not fit"
-    return of_step(step, objective, run, phase, place)
+    return of_step(step, objective, run, phase, layout)
 
 
-def verdict(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, has: float) -> str:
-    """Whether a step fits in `has` bytes of each device of `mesh`, and otherwise what to change."""
-    if memory.total <= has:
-        return f"fits in {has / 1e6:,.1f} MB"
-    return f"does not fit in {has / 1e6:,.1f} MB: {advice(memory, run, phase, mesh, has)}"
+def verdict(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, room: float) -> str:
+    """Whether a step fits in `room` bytes of each device of `mesh`, and otherwise what to change."""
+    if memory.total <= room:
+        return f"fits in {room / 1e6:,.1f} MB"
+    return f"does not fit in {room / 1e6:,.1f} MB: {advice(memory, run, phase, mesh, room)}"
 
 
-def advice(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, has: float) -> str:
-    """What makes a step smaller that takes more than `has` bytes."""
-    if memory.state + memory.gradients > has:
+def advice(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, room: float) -> str:
+    """What makes a step smaller that takes more than `room` bytes."""
+    if memory.state + memory.gradients > room:
         split = run.mesh.preset == "dp" and mesh.size > 1
         change = "set mesh.preset=fsdp" if split else "use more devices or a smaller model"
         return f"the state and the gradients alone do not: {change}"

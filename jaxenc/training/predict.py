@@ -40,14 +40,14 @@ class Predicted:
 
 
 def predictions(
-    job: Job, phase: Phase, objective: Objective, place: Layout, params: Tree, with_sums: bool = False, stopping: Callable[[], bool] = never
+    job: Job, phase: Phase, objective: Objective, layout: Layout, params: Tree, with_sums: bool = False, stopping: Callable[[], bool] = never
 ) -> Predicted:
     """`predict` of all held-out rows, of every length; of fewer rows where `stopping`, called before every batch, returns True. Raises as
     `held_out_batches`."""
 
     def step(params: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[dict[str, Array], Sums]:
         of_length = phase.of_length(row_length(batch))
-        compiled = lambda: compile_predictions(job.objective(of_length), place, with_sums)
+        compiled = lambda: compile_predictions(job.objective(of_length), layout, with_sums)
         build = lambda: compiling.shown(job, "the evaluation", len(batch[INDEX]), of_length.length, compiled())
         return job.programs.once(("predictions", phase, of_length.length, with_sums), build)(params, batch, seed)
 

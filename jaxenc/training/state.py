@@ -130,9 +130,9 @@ def zero_carry(objective: Objective, batch: int, mesh: Mesh) -> Tree:
     return jax.jit(lambda: objective.carry(batch), out_shardings=partition.batch_sharding(mesh))()
 
 
-def adopt(state: State, objective: Objective, batch: int, place: Layout) -> State:
+def adopt(state: State, objective: Objective, batch: int, layout: Layout) -> State:
     """`state` for a phase with another batch or length: a carry of another shape is replaced by zeros, the rest is unchanged."""
     shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
-    if shapes(state.carry) == shapes(place.shapes.carry):
+    if shapes(state.carry) == shapes(layout.shapes.carry):
         return state
-    return dataclasses.replace(state, carry=zero_carry(objective, batch, place.mesh))
+    return dataclasses.replace(state, carry=zero_carry(objective, batch, layout.mesh))
