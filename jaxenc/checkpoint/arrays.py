@@ -126,7 +126,7 @@ def _handlers(primary: int | None) -> ocp.type_handlers.TypeHandlerRegistry:
 
 
 def _let_go() -> None:
-    """Collects what a failed save left, without Python's word about each write that had not begun."""
+    """Collects what a failed save left, without Python's warnings about writes that had not begun."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         gc.collect()
@@ -169,10 +169,10 @@ def reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps Orbax's own log lines off the terminal: what matters of them is raised. A verbosity above absl's default lets them through.
+    """Keeps Orbax's own log lines off the terminal: what matters in them is raised. A verbosity above absl's default lets them through.
 
-    So it is with the arrays that were still being written when another one failed: each finds the event loop of the save closed, or
-    fails after it with an error that nobody awaits, which asyncio logs with its traceback.
+    Also drops what Python and asyncio print about arrays that were still being written when another one failed: each of them finds the
+    event loop of the save closed, or fails later with an error that nobody awaits.
     """
     loud = lambda: absl_logging.get_verbosity() > absl_logging.WARNING
 

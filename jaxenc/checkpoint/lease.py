@@ -1,4 +1,4 @@
-"""Which process may write to a folder at a URL. An object store has no locks: a small file names the owner, which rewrites it as it lives.
+"""Which process may write to a folder at a URL. An object store has no locks: a small file names the owner, which keeps rewriting it.
 
 What it guarantees: a second process that starts while the first one lives is refused, unless both start at the same moment. One of those
 then reads the other's token, before its next checkpoint at the latest, and ends. A process that was suspended for longer than STALE may
@@ -24,7 +24,7 @@ from jaxenc.storage import Folder
 NAME = ".lease.json"
 # Seconds between two writes of the owner, and without one until it counts as dead.
 REFRESH, STALE = 15.0, 60.0
-ADVICE = "wait for it, or choose another --workdir"
+BUSY = "wait for it, or choose another --workdir"  # advice while another process writes to the work directory
 
 
 class Lease:
@@ -49,7 +49,7 @@ class Lease:
     def check(self) -> None:
         """Raises UserError where the thread has seen another owner; sends no request."""
         if self._lost:
-            raise UserError("another process has begun to write here", self._folder.url, ADVICE)
+            raise UserError("another process has begun to write here", self._folder.url, BUSY)
 
     def confirm(self) -> None:
         """Reads the lease and raises UserError as `check`."""
@@ -69,7 +69,7 @@ class Lease:
     def _watch(self, found: dict[str, Any]) -> None:
         """Returns once the owner of a lease counts as dead or has released it. Raises UserError where it lives."""
         who = f"process {found.get('pid')} on {found.get('host')}"
-        taken = UserError(f"another process is writing here ({who})", self._folder.url, ADVICE)
+        taken = UserError(f"another process is writing here ({who})", self._folder.url, BUSY)
         if _is_here(found):
             raise taken
         line = f"{who} was writing here: waiting {self._stale:g} s for a sign of life"
@@ -94,7 +94,7 @@ class Lease:
         self._folder.write(NAME, json.dumps({"owner": self.token, "count": self._count, **_identity()}).encode())
 
     def close(self) -> None:
-        """Deletes the lease where it is still this one's."""
+        """Deletes the lease if this owner still has it."""
         self._end.set()
         self._thread.join()
         with contextlib.suppress(UserError):

@@ -14,6 +14,7 @@ from jaxenc import storage
 from jaxenc.checkpoint.lease import Lease
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.upload import Upload
+from jaxenc.checkpoint.verify import none_is_whole
 from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
@@ -142,8 +143,7 @@ class Mirror(Workdir):
             self._newest(directory / FROZEN / name, -1)
         newest = self._newest(directory / STEPS, step)
         if newest < 0 and self._lease and (aside := self._steps(directory).aside()):
-            what = f"no checkpoint of this run is whole (set aside: {', '.join(aside)})"
-            raise UserError(what, run.url, "choose another --workdir, or delete this one to start over")
+            raise none_is_whole(aside, run.url)
         return newest
 
     def _newest(self, directory: Path, step: int) -> int:

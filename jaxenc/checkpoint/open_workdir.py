@@ -1,7 +1,6 @@
 """Opens a work directory: a folder, or the copy of one at a URL."""
 
 import contextlib
-import fnmatch
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -9,19 +8,20 @@ import jax
 
 from jaxenc import cache, storage
 from jaxenc.checkpoint import lease
-from jaxenc.checkpoint.lease import Lease
+from jaxenc.checkpoint.lease import BUSY, Lease
 from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
-from jaxenc.data.folders import is_ignored, is_run_config, listed, must_hold_a_run, must_hold_only
+from jaxenc.data.folders import is_ignored, is_run_config, listed, matches, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors
 from jaxenc.processes import barriers
+from jaxenc.processes.visible import unseen
 from jaxenc.progress import Bars
 from jaxenc.storage import Folder
 
-# What there may be of a run that was killed before it wrote its config.json.
+# What a run may leave that was killed before it wrote its config.json.
 BEGUN = {STEPS, FROZEN, "tensorboard"}
 
 
@@ -48,7 +48,7 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
         with user_errors(root, storage.HERE):
             root.mkdir(parents=True, exist_ok=True)
         try:
-            owned.enter_context(held(root, "wait for it, or choose another --workdir"))
+            owned.enter_context(held(root, BUSY))
         except UserError as error:
             raise UserError(f"{error.what} (its copy {error.where})", folder.url, error.fix) from error
         mirror = _mirror(folder, root / "run", check, only, owned)
@@ -84,8 +84,7 @@ def _mirror(folder: Folder, path: Path, check: bool, only: Collection[str], owne
 
     token = barriers.from_primary(f"work directory {folder.url}", begin)
     if not barriers.is_primary() and lease.owner(folder) != token:
-        what = f"process {jax.process_index()} does not see the files that process 0 writes there"
-        raise UserError(what, folder.url, "give all processes one --workdir that they share")
+        raise unseen(folder.url)
     return Mirror(folder, path, check, leases[0] if leases else None)
 
 
@@ -93,7 +92,7 @@ def _must_hold(folder: Folder, only: Collection[str]) -> None:
     """As `data.folders.must_hold_only`, or without `only` as `data.folders.must_hold_a_run`."""
     names = {name for name in folder.names() if not name.startswith(".") and not is_ignored(name)}
     if only:
-        wrong = any(not any(fnmatch.fnmatchcase(name, pattern) for pattern in only) for name in names)
+        wrong = not all(matches(name, only) for name in names)
     else:
         wrong = bool(names - BEGUN) and (CHECKSUMS in names or not _has_config(folder))
     if wrong:

@@ -14,11 +14,11 @@ from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
-from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, verify
+from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, none_is_whole, verify
 from jaxenc.errors import UserError
 from jaxenc.storage import AS_TEXT, is_url, must_be_local
 
-# Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
+# How many of the parameters that do not fit a message names: another width concerns hundreds.
 SHOWN = 6
 
 
@@ -61,11 +61,7 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     if step is not None:
         return Start("resume", _whole(directory / str(step), "this work directory"), step)
     if aside := sorted(path.name for path in directory.glob("*.bad-*")):
-        raise UserError(
-            f"no checkpoint of this run is whole (set aside: {', '.join(aside)})",
-            directory,
-            "choose another --workdir, or delete this one to start over",
-        )
+        raise none_is_whole(aside, directory)
     if continue_from:
         path = _whole(find(continue_from, check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
@@ -87,7 +83,7 @@ def on_this_machine(start: Start, directory: Path, given: str, check: bool) -> S
 
 
 def _whole(step_dir: Path, what: str) -> Path:
-    """`step_dir`, whose state is more than parameters."""
+    """`step_dir`. Raises UserError if it holds parameters only, without the rest of a state."""
     if all(path.startswith("params/") for path in _stored(step_dir)):
         raise UserError("holds parameters only", f"{what} {step_dir}", "use --init-from with it, in a new work directory")
     return step_dir
@@ -99,10 +95,9 @@ def find(path: str | Path, check: bool, what: str) -> Path:
     if is_url(path):
         return downloaded(str(path), check, what)
     path = Path(path)
-    if source := of_others(path):
-        raise UserError(
-            "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
-        )
+    if source := convert_source(path):
+        fix = f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
+        raise UserError("not a run directory", f"{what} {path}", fix)
     must_be_local(path, what, AS_TEXT)
     if not path.is_dir():
         raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
@@ -119,11 +114,11 @@ def find(path: str | Path, check: bool, what: str) -> Path:
     return directory / str(step)
 
 
-def of_others(path: Path) -> str:
-    """What `jaxenc convert --from` is given for `path` where that is not one of our runs but what it reads, '' where it is not.
+def convert_source(path: Path) -> str:
+    """The argument of `jaxenc convert --from` that converts the model of another project at `path`, '' for anything else.
 
-    That is a folder that transformers wrote, one with the options and weights of AllenNLP, and what is written as its argument already,
-    such as hf:DIR.
+    Such a model is a folder that transformers wrote, a folder with the options and weights of AllenNLP, or such an argument already, as
+    hf:DIR.
     """
     if str(path).startswith(("hf:", "tf:", "allennlp:", "fairseq:")):
         return str(path)
@@ -162,7 +157,7 @@ def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = (
     """The parameters named by `abstract`, a nested dict of jax.ShapeDtypeStruct, wherever the saved run kept them: trained or frozen.
 
     Reads only those. A parameter that the checkpoint has and `abstract` does not (a head) is not read. moved: which are read from other
-    paths; two that are read from one path are two arrays. Raises UserError as restore_state, and as `moved.check`.
+    paths; two that are read from one path get an array each. Raises UserError as restore_state, and as `moved.check`.
     """
     saved = _stored(step_dir)
     home, wanted = _home(saved), dict(tree.leaves(abstract))
@@ -171,7 +166,7 @@ def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = (
     label = {path: path if there == path else f"{path} (there {there})" for path, there in origin.items()}
     there = {label[path]: saved[home[origin[path]]] for path in wanted if origin[path] in home}
     _compare(step_dir, {label[path]: leaf for path, leaf in wanted.items()}, there, [])
-    # A step gives its arrays away to be written over, so two parameters that start from one saved array read it once each.
+    # The training step donates its arrays, so two parameters that start from one saved array need a copy each.
     found: dict[str, jax.Array] = {}
     while left := [path for path in wanted if path not in found]:
         once = {home[origin[path]]: path for path in left}

@@ -27,6 +27,6 @@ class CheckpointConfig:
 
 
 def outlived(steps: Sequence[int], config: CheckpointConfig, saved: int) -> list[int]:
-    """Those of `steps`, which rise, that neither `keep` nor `keep_every` keeps, but never the one just saved."""
+    """Those of `steps`, in ascending order, that neither `keep` nor `keep_every` keeps, but never the one just saved."""
     every = config.keep_every
     return [step for step in steps[: -config.keep] if step != saved and not (every and step % every == 0)]

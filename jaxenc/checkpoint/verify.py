@@ -72,7 +72,7 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
 
 
 def entries(step_dir: Path) -> dict[str, Entry]:
-    """{file: {size, sha256}} of CHECKSUMS.json; ValueError, in words for a person, when it cannot be trusted."""
+    """{file: {size, sha256}} of CHECKSUMS.json. Raises ValueError, with a message for the user, when it cannot be trusted."""
     try:
         data = json_object((step_dir / CHECKSUMS).read_bytes())
         version, step, found = data["format"], data["step"], data["files"]
@@ -127,6 +127,12 @@ def report_invalid(folder: object, problems: Sequence[str], then: str) -> None:
     """Prints a line about a checkpoint that does not verify. then: what is done with it."""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     print(f"checkpoint {folder}: {problems[0]}{more}; {then}, trying an older step", file=sys.stderr)
+
+
+def none_is_whole(aside: Sequence[str], where: object) -> UserError:
+    """The error for a run whose checkpoints were all set aside. aside: their names."""
+    what = f"no checkpoint of this run is whole (set aside: {', '.join(aside)})"
+    return UserError(what, where, "choose another --workdir, or delete this one to start over")
 
 
 def newest_valid(directory: Path, check: bool, set_aside: bool) -> int | None:

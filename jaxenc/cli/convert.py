@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxenc.checkpoint.restore import of_others
+from jaxenc.checkpoint.restore import convert_source
 from jaxenc.cli.parser import Parser
 from jaxenc.convert import allennlp, fairseq, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """Converts and saves; prints the folder, the heads and the number of parameters. Raises UserError."""
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
-        meant = "" if kind in SOURCES else of_others(Path(args.source).expanduser())
+        meant = "" if kind in SOURCES else convert_source(Path(args.source).expanduser())
         hint = f"did you mean --from {shlex.quote(meant)}?" if meant else ""
         raise UserError(
             "not a source of models", f"--from {args.source}", hint or "name one as hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR"

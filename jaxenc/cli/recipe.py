@@ -17,7 +17,7 @@ from ml_collections import ConfigDict, config_flags
 
 import jaxenc.configs
 from jaxenc import config
-from jaxenc.checkpoint.restore import of_others
+from jaxenc.checkpoint.restore import convert_source
 from jaxenc.cli import effect
 from jaxenc.data import mixture
 from jaxenc.data.vocabulary import Vocabulary
@@ -105,7 +105,7 @@ def _from_json(path: pathlib.Path) -> dict[str, Any]:
 
 def _refuse_others(name: str, folder: pathlib.Path) -> None:
     """Raises UserError where the config.json in `folder` is one of transformers."""
-    if source := of_others(folder):
+    if source := convert_source(folder):
         how = f"`jaxenc convert --from {shlex.quote(source)} --to DIR` writes a run's"
         raise UserError("its config.json is one of transformers", f"--config {name}", how)
 

@@ -92,9 +92,8 @@ def must_hold_only(workdir: Path, names: Collection[str], option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones. names: patterns
     of `fnmatch`."""
     must_be_local(workdir, option, storage.WRITE_HERE)
-    known = lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
     with user_errors(workdir, f"choose another {option}"):
-        if os.path.lexists(workdir) and not (workdir.is_dir() and all(map(known, _names(workdir)))):
+        if os.path.lexists(workdir) and not (workdir.is_dir() and all(matches(name, names) for name in _names(workdir))):
             raise UserError(f"exists already, {described(workdir)}", workdir, f"choose another {option}")
         _check_above(workdir, option)
 
@@ -125,9 +124,14 @@ def is_run_config(content: bytes) -> bool:
     return all(isinstance(data.get(part), dict) for part in ("objective", "model"))
 
 
+def matches(name: str, patterns: Collection[str]) -> bool:
+    """Whether a name matches one of `patterns`, those of `fnmatch`."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def is_ignored(name: str) -> bool:
     """Whether a name is one of IGNORED."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in IGNORED)
+    return matches(name, IGNORED)
 
 
 def is_data(folder: Path) -> bool:

@@ -32,7 +32,7 @@ def connect(cluster: Cluster) -> None:
         addresses.check_reachable(cluster.address, cluster.hosts, COORDINATOR)
         if cluster.index == 0:
             addresses.check_free(cluster.address, COORDINATOR)
-    # jax's service would take SIGTERM away from `train/signals.py`; `agreement.py` does its work.
+    # jax's service would take SIGTERM away from training/signals.py. agreement.py does its work.
     jax.config.update("jax_enable_preemption_service", False)
     limits = {
         "initialization_timeout": cluster.meet,

@@ -3,9 +3,17 @@
 import time
 from collections.abc import Callable
 
+import jax
+
 from jaxenc.errors import UserError
 
 LOOK_EVERY = 0.1  # seconds
+
+
+def unseen(workdir: object) -> UserError:
+    """The error for a process that does not see the files that process 0 writes in `workdir`."""
+    what = f"process {jax.process_index()} does not see the files that process 0 writes there"
+    return UserError(what, workdir, "give all processes one --workdir that they share")
 
 
 def sees(read: Callable[[], bytes], content: bytes, within: float) -> bool:

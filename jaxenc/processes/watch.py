@@ -17,9 +17,9 @@ FOLDER = "jaxenc/watch/"
 class Watch:
     """Owner of a thread that says on stderr, every 15 s in which this process stays where it is, which others are silent or behind.
 
-    Whoever runs the training calls `at` where the next thing takes all processes. A collective names nobody, so this thread ends the
-    process, with the names of those that are behind, after `barriers.LIMIT` seconds; one that is dead, or stands still as a whole, ends
-    all others earlier by its heartbeat (`cluster.Cluster`).
+    The training loop calls `at` before each thing that all processes must take part in. A collective names nobody, so this thread ends the
+    process, with the names of those that are behind, after `barriers.LIMIT` seconds. A process that is dead, or stands still as a whole,
+    ends all others earlier, because its heartbeat is missing (`cluster.Cluster`).
     """
 
     def __init__(self) -> None:

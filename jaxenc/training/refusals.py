@@ -20,7 +20,7 @@ from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.processes import barriers, versions
-from jaxenc.processes.visible import sees
+from jaxenc.processes.visible import sees, unseen
 from jaxenc.training import phases, position
 from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
@@ -106,8 +106,7 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
     token = barriers.from_primary("folder", write)
     try:
         if not sees(mark.read_bytes, token.encode(), VISIBLE_WITHIN):
-            what = f"process {jax.process_index()} does not see the files that process 0 writes there"
-            raise UserError(what, workdir, "give all processes one --workdir that they share")
+            raise unseen(workdir)
         barriers.barrier("folder")
     finally:
         if barriers.is_primary():
