@@ -7,9 +7,7 @@ from jaxenc.reports import parts, several
 from jaxenc.reports.chart import chart
 from jaxenc.reports.history import History
 from jaxenc.reports.panels import MARKS, Curve, Panel
-from jaxenc.tasks.results import REMEDY, Results
-
-SUMMARY = ("median", "mean", "std", "min", "max")
+from jaxenc.tasks.results import REMEDY, SUMMARY, Results
 
 
 def page(name: str, found: Results, runs: Sequence[History], links: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.lease import BUSY
 from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.verify import steps
 from jaxenc.checkpoint.workdir import STEPS, Workdir
@@ -47,12 +48,12 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
-    with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, place):
-        return _finetune(tune, init_from, folder, place, seeds, profiled)
+    with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, work):
+        return _finetune(tune, init_from, folder, work, seeds, profiled)
 
 
-def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, place: Workdir, seeds: int, profiled: Steps) -> Results:
-    """As `finetune`, in the folder `workdir` of `place`."""
+def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, work: Workdir, seeds: int, profiled: Steps) -> Results:
+    """As `finetune`, in the folder `workdir`, which is that of `work` on this machine."""
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     with Bars(barriers.is_primary()).shown("reading the examples and the model"):
@@ -60,35 +61,35 @@ def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, place: Work
     if barriers.is_primary():
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
-    kept = _seeds_before(workdir, directories)
-    before = (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept))
-    barriers.from_primary("seeds before", lambda: refuse_other_tuning(tuning, before, place))
+    kept = _other_seeds(workdir, directories)
+    runs = (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept))
+    barriers.from_primary("seeds before", lambda: refuse_other_tuning(tuning, runs, work))
     refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
     with contextlib.ExitStack() as holding:
         # Each seed's run locks its own directory. This lock also holds between two seeds, and while the answers are written.
-        hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+        hold = lambda: holding.enter_context(held(workdir, BUSY))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
-            outcome = _seed(tuning, seed, directory, place, profiled if seed == tune.train.seed else Steps())
+            outcome = _seed(tuning, seed, directory, work, profiled if seed == tune.train.seed else Steps())
             if outcome is None:
-                return dataclasses.replace(_together(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
+                return dataclasses.replace(_merged(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)
-            found = _together(tuning, kept, done)
-            barriers.from_primary("results", lambda found=found: _write(workdir, found, place))
+            found = _merged(tuning, kept, done)
+            barriers.from_primary("results", lambda found=found: _write(workdir, found, work))
     return found
 
 
-def _seeds_before(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
-    """The results of seeds that ran before and are none of `seeds`, as process 0 finds them; it says that they stay."""
-    kept = barriers.from_primary("kept seeds", lambda: [dataclasses.asdict(one) for one in results.of_others(workdir, seeds)])
+def _other_seeds(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
+    """The results of earlier seeds that are not among `seeds`, as process 0 finds them. Prints a line that says that they stay."""
+    kept = barriers.from_primary("kept seeds", lambda: [dataclasses.asdict(one) for one in results.of_other_seeds(workdir, seeds)])
     if kept and barriers.is_primary():
         names = ", ".join(str(one["seed"]) for one in kept)
         print(f"finetune: seeds that ran before stay in {results.NAME}: {names}", file=sys.stderr)
     return [Outcome(**one) for one in kept]
 
 
-def _together(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) -> Results:
+def _merged(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) -> Results:
     """The results of the seeds of this run and of those that it keeps, by seed."""
     return Results(tuning.task.metric, tuple(sorted((*kept, *done), key=lambda one: one.seed)), shown=tuning.task.shown)
 
@@ -98,44 +99,44 @@ def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> 
     return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
 
-def _write(workdir: pathlib.Path, found: Results, place: Workdir) -> None:
-    # The result of a seed is uploaded before the results, whose readers look there for the step that was kept.
-    place.publish()
+def _write(workdir: pathlib.Path, found: Results, work: Workdir) -> None:
+    # The seed's result.json is uploaded first: readers of results.json look in it for the kept step.
+    work.publish()
     with user_errors(workdir / results.NAME, ADVICE):
         write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
-    place.publish()
+    work.publish()
 
 
-def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, profiled: Steps) -> Outcome | None:
+def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, work: Workdir, profiled: Steps) -> Outcome | None:
     """The result of one seed, the same in every process; None if it was stopped."""
-    started, named = time.monotonic(), place.named(str(directory))
+    started, shown = time.monotonic(), work.named(str(directory))
     splits = {name: tuning.splits[name] for name in ANSWERED if name in tuning.splits}
     rows = {name: fingerprint([one.fingerprint, *[example.name for example in one.examples]]) for name, one in splits.items()}
-    before = _before(directory, place)
+    saved = _saved_result(directory, work)
     # Test examples may be new after the run has finished.
-    new = [name for name in splits if before is None or before.answered.get(name) != rows[name]]
-    if before and not new:
+    unanswered = [name for name in splits if saved is None or saved.answered.get(name) != rows[name]]
+    if saved and not unanswered:
         if barriers.is_primary():
-            print(f"{named}: finished; nothing to do", file=sys.stderr, flush=True)
-        return before
-    place.fetch(directory)
+            print(f"{shown}: finished; nothing to do", file=sys.stderr, flush=True)
+        return saved
+    work.fetch(directory)
     try:
-        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start), place=place)
+        ended = train_job(dataclasses.replace(tuning.job(seed, directory), profiled=profiled), init_from=str(tuning.start), work=work)
     except Diverged as error:
-        return Outcome(seed, named, 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
+        return Outcome(seed, shown, 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
     if ended.preempted:
         return None
-    step, scores = (before.step, before.scores) if before else _kept(tuning, directory, ended.step)
-    seconds = before.seconds if before else round(time.monotonic() - started, 3)
-    step_dir = place.verified(directory, step)
-    for name in new:
+    step, scores = (saved.step, saved.scores) if saved else _selected_step(tuning, directory, ended.step)
+    seconds = saved.seconds if saved else round(time.monotonic() - started, 3)
+    step_dir = work.verified(directory, step)
+    for name in unanswered:
         _answer(tuning, seed, directory, step_dir, name)
-    outcome = Outcome(seed, named, step, scores, seconds=seconds, answered=rows)
+    outcome = Outcome(seed, shown, step, scores, seconds=seconds, answered=rows)
 
     def finish() -> dict[str, Any]:
-        # Answers and metrics.jsonl are uploaded before the result: once that exists they do too.
-        place.publish()
-        place.keep(directory, {step, ended.step})
+        # The answers and metrics.jsonl are uploaded first, so that they exist wherever the result does.
+        work.publish()
+        work.keep(directory, {step, ended.step})
         with user_errors(directory / RESULT, ADVICE):
             outcome.write(directory / RESULT)
         return dataclasses.asdict(outcome)
@@ -143,18 +144,18 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path, place: Workdir, pr
     return Outcome(**barriers.from_primary("result", finish))
 
 
-def _before(directory: pathlib.Path, place: Workdir) -> Outcome | None:
+def _saved_result(directory: pathlib.Path, work: Workdir) -> Outcome | None:
     """The result of a seed, as process 0 finds it; None if the seed has not finished, or if its kept checkpoint does not verify."""
 
     def read() -> dict[str, Any]:
         found = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None
-        return dataclasses.asdict(found) if found and place.holds(directory, found.step) else {}
+        return dataclasses.asdict(found) if found and work.holds(directory, found.step) else {}
 
     saved = barriers.from_primary("saved result", read)
     return Outcome(**saved) if saved else None
 
 
-def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
+def _selected_step(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
     """(the step that `train.select` keeps, its scores on the dev set, {} without a dev set)."""
 
     def read() -> list[Any]:

@@ -1,5 +1,5 @@
 """Refuses to continue a seed in a work directory that was fine-tuned with other settings, on other examples or from another model, and
-processes that do not fine-tune the same."""
+processes that were started with different fine-tunings."""
 
 import pathlib
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from jaxenc.tasks.prepare import START, Tuning
 from jaxenc.training import refusals
 from jaxenc.training.prepare import MANIFEST, TOKENIZER
 
-# Of the files only the examples count, and each seed has a directory of its own.
+# The examples are compared, not the files that hold them; and each seed has a directory of its own.
 MAY_CHANGE = (*refusals.MAY_CHANGE, "data.*", "train.seed", "published")
 ANOTHER = "choose another --workdir"
 
 
-def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path], place: Workdir) -> None:
+def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path], work: Workdir) -> None:
     """Raises UserError where the newest checkpoint of one of the seeds' directories was written with other settings, other training or dev
-    examples or another model to start from. The test examples may change: they are only answered. place: the work directory."""
+    examples or another model to start from. The test examples may change: they are only answered. work: the work directory."""
     for directory in directories:
-        if (newest := place.newest(directory)) is not None:
+        if (newest := work.newest(directory)) is not None:
             _refuse(tuning, directory, newest)
 
 
@@ -46,8 +46,8 @@ def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> 
 
 
 def _other_rows(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> UserError:
-    """The error for rows that are not those of the checkpoint. Its tokenizer says on which side of a text it had CLS: an older jaxenc took
-    the vocabulary's own, today's is the family's."""
+    """The error for rows that are not those of the checkpoint. The checkpoint's tokenizer tells whether only the side of CLS differs: an
+    older jaxenc framed texts as the vocabulary did, this one frames them as the family does."""
     last = tuning.tokenizer.ends_in_cls
     folder = step_dir / TOKENIZER
     if folder.is_dir() and tokenizers.load(folder).ends_in_cls != last:
@@ -60,8 +60,8 @@ def _other_rows(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path)
 
 def refuse_other_process(tuning: Tuning, seeds: int) -> None:
     """Raises ErrorOfAll, which names each difference with both values, where a process was started with another task, number of seeds,
-    examples or model than process 0. The paths of `data` may differ. What each seed's run compares (`training.refusals`) knows neither the
-    task nor the test examples."""
+    examples or model than process 0. The paths of `data` may differ. The run of each seed compares the rest (`training.refusals`): it knows
+    neither the task nor the test examples."""
     rows = {name: split.fingerprint for name, split in tuning.splits.items()}
     tune = config.to_dict(tuning.tune)
     facts = {"--seeds": seeds, "task": tune["task"], "train": tune["train"], "rows": rows, "--init-from": tuning.facts[START]["checksums"]}

@@ -20,6 +20,7 @@ NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold
 SHOWN = 6  # scores in a row of `table`
+SUMMARY = ("median", "mean", "std", "min", "max")  # the numbers of `Results.summary`
 # Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
 # at 1e-3. With 150 examples and 14 steps: 0.30 at 3e-5, 0.44 at 1e-3. A model with hardly any pretraining gave nearly one answer after 19
 # steps, and several after 94.
@@ -99,7 +100,7 @@ class Results:
             raise UserError("has no scores of seeds", path, AGAIN)
         shown = data.get("shown", {})
         if not isinstance(shown, dict) or not all(isinstance(one, str) and one.isprintable() for one in shown.values()):
-            raise UserError(f"shown is {shown!r:.60}, and no names of scores", path, AGAIN)
+            raise UserError(f"shown is {shown!r:.60}, which does not name scores", path, AGAIN)
         return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds), shown=shown)
 
     @property
@@ -136,14 +137,14 @@ class Results:
 
 
 def seeds_in(names: Iterable[str]) -> list[str]:
-    """Those of the names in a work directory that are run directories of seeds, by their numbers."""
+    """The names that are those of seeds' run directories, sorted by seed. names: of everything in a work directory."""
     found = [name for name in names if re.fullmatch(SEEDS.format(r"\d+"), name)]
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
-    """The results in a work directory of seeds that are none of `seeds`: of those that finished, and of those that diverged. They stay in
-    results.json, since leaving out a seed would be selection by the result. Raises UserError for a damaged file."""
+def of_other_seeds(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
+    """The results of the seeds in a work directory that are not among `seeds`, finished or diverged. They stay in results.json, since
+    leaving out a seed would be selection by the result. Raises UserError for a damaged file."""
     listed = Results.read(workdir / NAME).seeds if (workdir / NAME).is_file() else ()
     found = {one.seed: one for one in listed if one.failed}
     found |= {one.seed: one for one in map(Outcome.read, workdir.glob(f"{SEEDS.format('*')}/{RESULT}"))}
@@ -151,13 +152,9 @@ def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    return {
-        "median": statistics.median(values),
-        "mean": statistics.fmean(values),
-        "std": statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else math.nan,
-        "min": min(values),
-        "max": max(values),
-    }
+    deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else math.nan
+    numbers = (statistics.median(values), statistics.fmean(values), deviation, min(values), max(values))
+    return dict(zip(SUMMARY, numbers, strict=True))
 
 
 def table(results: Results) -> list[str]:
@@ -173,7 +170,7 @@ def table(results: Results) -> list[str]:
         note = f"  failed: {one.failed}" if one.failed else "  one answer for all" if one.scores.get(DEGENERATE) else ""
         lines.append(f"{one.seed:>4}{one.step:>8,}{numbers}{note}")
     if len(results.seeds) - results.failed > 1:
-        for key in ("median", "mean", "std", "min", "max"):
+        for key in SUMMARY:
             lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{width}.4f}" for name in names))
     if results.failed:
         lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")

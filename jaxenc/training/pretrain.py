@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.lease import BUSY
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.restore import Start
@@ -59,14 +60,15 @@ def pretrain(
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
     check_run(run, models)
-    with opened(workdir, run.checkpoint.verify) as (folder, place):
-        place.fetch(folder)
+    with opened(workdir, run.checkpoint.verify) as (folder, work):
+        work.fetch(folder)
         job = dataclasses.replace(prepare.prepare(run, folder, heads, models), profiled=profiled)
-        return train_job(job, continue_from, init_from, init_map, place)
+        return train_job(job, continue_from, init_from, init_map, work)
 
 
-def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Workdir = Workdir()) -> Outcome:
-    """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`; place: publishes what it writes."""
+def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), work: Workdir = Workdir()) -> Outcome:
+    """As `pretrain`, for a run whose data is open and whose mesh is made. It writes to `job.directory`. work: the open work directory,
+    which publishes what the run writes."""
     workdir, called = job.directory, time.monotonic()
     refusals.refuse_other_teacher(job, workdir)
     with job.bars.shown("checking the run"):
@@ -75,20 +77,20 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
     with contextlib.ExitStack() as holding:
 
         def choose() -> list[Any]:
-            holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+            holding.enter_context(held(workdir, BUSY))
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         with job.bars.shown("checking the checkpoints"):
             start = Start.from_json(barriers.from_primary("start", choose))
             start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
-        if not place.per_process:
+        if not work.per_process:
             refusals.refuse_other_folder(workdir)
         if start.kind == "resume":
             resume.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
                 if barriers.is_primary():
-                    print(f"{place.named(str(workdir))}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                    print(f"{work.named(str(workdir))}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
                 return Outcome(start.step, False, {})
         else:
             prepare.check_data(job)
@@ -100,10 +102,10 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             refusals.refuse_continuing_with_another_teacher(job, start.path)
             refusals.refuse_other_carry(job, start)
             refusals.refuse_other_rows(job, start)
-        return _train(job, start, workdir, place, called)
+        return _train(job, start, workdir, work, called)
 
 
-def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called: float) -> Outcome:
+def _train(job: Job, start: Start, workdir: pathlib.Path, work: Workdir, called: float) -> Outcome:
     """called: when the run was asked for, by `time.monotonic`."""
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
@@ -123,16 +125,16 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
             )
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
-            place.publish()
+            work.publish()
         if job.teacher:
-            teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], place)
+            teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], work)
         directory = workdir / "checkpoints"
         log, step = job.run.log, int(state.step)
         events = Events(workdir) if barriers.is_primary() else NoEvents()
         with (
             # A save may end after training has failed, so the events are closed last.
             contextlib.closing(events),
-            Manager(directory, job.run.checkpoint, upload=place.upload(directory), saved=events.saved) as checkpoints,
+            Manager(directory, job.run.checkpoint, upload=work.upload(directory), saved=events.saved) as checkpoints,
         ):
             checkpoints.check_room(state.without(objective.frozen))
             with job.bars.shown("opening the logs"):
@@ -144,7 +146,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, place: Workdir, called
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
             again = prepare.taken_again(job, step, recorder.reached)
             for line in (prepare.describe(job, start), *again, *changed, *moved, *drawn, *prepare.warnings(job)):
-                recorder.say(place.named(line))
+                recorder.say(work.named(line))
             with contextlib.closing(recorder), events.failing():
                 events.start(step, time.monotonic() - called, _facts(job, start.kind, recorder.reached))
                 outcome = train(job, state, recorder, checkpoints, stop, watch)

@@ -109,13 +109,13 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
     return restore.restore_params(source.step_dir, abstract)
 
 
-def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree, place: Workdir = Workdir()) -> None:
+def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree, work: Workdir = Workdir()) -> None:
     """Copies the teacher's parameters into the run directory unless a complete copy is there; complete or not at all. Every process calls
-    it. The copy is a checkpoint without a tokenizer; a damaged one is set aside. place: publishes the copy. Raises UserError for a write
+    it. The copy is a checkpoint without a tokenizer; a damaged one is set aside. work: publishes the copy. Raises UserError for a write
     that fails."""
     copy = _copy(teacher, workdir)
     if not barriers.from_primary("teacher", lambda: newest_valid(copy, run.checkpoint.verify, set_aside=True) is not None):
-        with Manager(copy, CheckpointConfig(), upload=place.upload(copy)) as checkpoints:
+        with Manager(copy, CheckpointConfig(), upload=work.upload(copy)) as checkpoints:
             checkpoints.save(0, {"params": params}, {"config.json": to_json(Run(model=teacher.model))})
 
 

@@ -34,9 +34,9 @@ def state(step: int) -> dict[str, dict[str, jax.Array]]:
 
 
 def save(url: str) -> None:
-    with opened(url, True) as (path, place):
+    with opened(url, True) as (path, work):
         directory = path / "checkpoints"
-        with Manager(directory, CheckpointConfig(keep=1), upload=place.upload(directory)) as checkpoints:
+        with Manager(directory, CheckpointConfig(keep=1), upload=work.upload(directory)) as checkpoints:
             for step in (1, 2):
                 checkpoints.save(step, state(step), {"config.json": b"{}"})
 

@@ -92,7 +92,7 @@ def test_the_result_of_a_seed(place: Path, edits: Edits) -> None:
     with bounded():
         folder_of(place / "one", {results.RESULT: dumped(altered(RESULTS["seeds"][0], edits))})
         kept.kept(place / "one")
-        results.of_others(folder_of(place, {}), ())
+        results.of_other_seeds(folder_of(place, {}), ())
 
 
 @fuzzed(200)

@@ -12,7 +12,7 @@ from jaxenc.cli.main import PREEMPTED, main
 from jaxenc.reports.tuned import verdict
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.finetune import finetune
-from jaxenc.tasks.results import REMEDY, Outcome, Results, of_others, quoted, table
+from jaxenc.tasks.results import REMEDY, Outcome, Results, of_other_seeds, quoted, table
 from tests.tuned import settings
 
 
@@ -47,8 +47,8 @@ def test_diverged_and_finished_seeds_of_a_folder(tmp_path: Path) -> None:
     for seed in (0, 2):
         (tmp_path / f"seed_{seed}").mkdir()
         outcome(seed, 0.5).write(tmp_path / f"seed_{seed}" / "result.json")
-    assert [one.seed for one in of_others(tmp_path, (0,))] == [1, 2]
-    assert of_others(tmp_path / "none", ()) == []
+    assert [one.seed for one in of_other_seeds(tmp_path, (0,))] == [1, 2]
+    assert of_other_seeds(tmp_path / "none", ()) == []
 
 
 def test_a_table_says_of_which_class_f1_is(tmp_path: Path) -> None:
