@@ -30,13 +30,13 @@ def key(url: str) -> str:
 
 
 @contextlib.contextmanager
-def at_hand(place: str | Path, names: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine that holds the files `names` of `place`, those that are there: `place` itself, or where it is a URL a folder
-    of fresh copies, which no other process replaces during the block. An error in the block names the URL."""
-    if not storage.is_url(place):
-        yield Path(place)
+def at_hand(location: str | Path, names: Iterable[str]) -> Iterator[Path]:
+    """A folder on this machine with those of the files `names` that exist at `location`, a path or a URL: `location` itself, or for a URL a
+    folder of fresh copies, which no other process replaces during the block. An error in the block names the URL."""
+    if not storage.is_url(location):
+        yield Path(location)
         return
-    source, copies = storage.folder(str(place)), root() / "copies" / key(str(place))
+    source, copies = storage.folder(str(location)), root() / "copies" / key(str(location))
     with one_at_a_time(copies, storage.HERE):
         for name in names:
             (copies / name).unlink(missing_ok=True)

@@ -48,16 +48,16 @@ def is_url(name: object) -> bool:
     return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
 
 
-def below(place: str | Path, name: str) -> str:
-    """The path or the URL of `name` in the folder `place`."""
-    return f"{str(place).rstrip('/')}/{name}" if is_url(place) else str(Path(place, name))
+def below(location: str | Path, name: str) -> str:
+    """The path or the URL of `name` in the folder at `location`, a path or a URL."""
+    return f"{str(location).rstrip('/')}/{name}" if is_url(location) else str(Path(location, name))
 
 
-def names(place: str | Path) -> list[str]:
-    """The names of the files and folders in a folder, a path or a URL, in order; [] where there is none."""
-    if is_url(place):
-        return folder(str(place)).names()
-    return sorted(path.name for path in Path(place).iterdir()) if Path(place).is_dir() else []
+def names(location: str | Path) -> list[str]:
+    """The names of the files and folders in the folder at `location`, a path or a URL, in order; [] where there is none."""
+    if is_url(location):
+        return folder(str(location)).names()
+    return sorted(path.name for path in Path(location).iterdir()) if Path(location).is_dir() else []
 
 
 def must_be_local(path: str | Path, option: str, fix: str) -> None:

@@ -57,38 +57,38 @@ class RemoteSteps:
     def download(self, step: int, directory: Path, check: bool) -> list[str]:
         """Makes `directory`/<step> a copy of a step: files with the right sha256 stay, files that are not of the step are deleted, the rest
         is downloaded. Returns the problems of the copy, as `verify.verify`. A process that is killed leaves no CHECKSUMS.json there."""
-        place, source = directory / str(step), self.folder.below(str(step))
-        place.mkdir(parents=True, exist_ok=True)
-        (place / CHECKSUMS).unlink(missing_ok=True)
+        local, source = directory / str(step), self.folder.below(str(step))
+        local.mkdir(parents=True, exist_ok=True)
+        (local / CHECKSUMS).unlink(missing_ok=True)
         content = b""
         with contextlib.suppress(FileNotFoundError):
             content = source.read(CHECKSUMS)
-        write_bytes(place / CHECKSUMS, content)
+        write_bytes(local / CHECKSUMS, content)
         try:
-            listed = verify.entries(place)
+            listed = verify.entries(local)
         except ValueError:
-            return verify.verify(place, contents=False)
-        (place / CHECKSUMS).unlink()
-        for name in set(verify.files(place)) - set(listed):
-            (place / name).unlink()
+            return verify.verify(local, contents=False)
+        (local / CHECKSUMS).unlink()
+        for name in set(verify.files(local)) - set(listed):
+            (local / name).unlink()
 
         def one(name: str) -> None:
-            path = place / name
+            path = local / name
             if not (path.is_file() and path.stat().st_size == listed[name]["size"] and sha256(path) == listed[name]["sha256"]):
                 with contextlib.suppress(FileNotFoundError):  # `verify` says that it is missing
                     path.unlink(missing_ok=True)
                     source.download(name, path)
 
         many(one, listed)
-        write_bytes(place / CHECKSUMS, content)
-        return verify.verify(place, contents=check)
+        write_bytes(local / CHECKSUMS, content)
+        return verify.verify(local, contents=check)
 
     def download_facts(self, step: int, directory: Path) -> Path:
         """Copies a step without its arrays and checksums to `directory`/<step>; returns that folder, which does not verify."""
-        place, source = directory / str(step), self.folder.below(str(step))
+        local, source = directory / str(step), self.folder.below(str(step))
         names = (name for name in source.files() if not name.startswith(f"{STATE}/") and name != CHECKSUMS)
-        many(lambda name: source.download(name, place / name), names)
-        return place
+        many(lambda name: source.download(name, local / name), names)
+        return local
 
     def send(self, step: int, local: Path, names: Iterable[str]) -> None:
         """Uploads files of a step. local: its folder here; names: of the files in it."""

@@ -106,11 +106,11 @@ def has_numbers(workdir: str | pathlib.Path) -> bool:
 
 
 def read(workdir: str | pathlib.Path, name: str = "") -> History:
-    """The history of the run in `workdir`, a path or a URL; name: '' for that as it was given. Raises UserError for a directory without
-    metrics and for files that are damaged."""
-    with cache.at_hand(workdir, FILES) as place:
-        rows = record.rows(place)
-        return History(name or str(workdir), place, rows, events.read(place / EVENTS), settings(place / prepare.CONFIG))
+    """The history of the run in `workdir`, a path or a URL. name: of the run on a page, '' for `workdir` as it was given. Raises UserError
+    for a directory without metrics and for files that are damaged."""
+    with cache.at_hand(workdir, FILES) as folder:
+        rows = record.rows(folder)
+        return History(name or str(workdir), folder, rows, events.read(folder / EVENTS), settings(folder / prepare.CONFIG))
 
 
 def settings(path: pathlib.Path) -> Settings:
@@ -119,7 +119,7 @@ def settings(path: pathlib.Path) -> Settings:
     part = lambda cls, key: config.from_dict(cls, fields.get(key, {}), f"{path}: config.{key}")
     for key in ("objective", "model"):
         if not isinstance(fields.get(key, {}), Mapping):
-            raise UserError(f"config.{key} is {fields[key]!r}, and no mapping of fields", path, "restore the file")
+            raise UserError(f"config.{key} is {fields[key]!r}, which is not a mapping of fields", path, "restore the file")
     data, train, optim = part(DataConfig, "data"), part(TrainConfig, "train"), part(OptimConfig, "optim")
     single = Phase(0, train.steps, data.length, train.batch, 0, optim.lr, optim.warmup, 0, train.steps)
     plan = phases.resolve(part(Phases, "phases"), single)

@@ -53,22 +53,22 @@ def look(workdir: str) -> Seen:
         storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
         return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
     steps = RemoteSteps(storage.folder(workdir).below("checkpoints")).steps()
-    with cache.at_hand(workdir, history.FILES) as place:
-        return _look(workdir, place, steps)
+    with cache.at_hand(workdir, history.FILES) as folder:
+        return _look(workdir, folder, steps)
 
 
-def _look(name: str, place: pathlib.Path, steps: Sequence[int]) -> Seen:
-    """steps: the checkpoints that are there."""
+def _look(name: str, folder: pathlib.Path, steps: Sequence[int]) -> Seen:
+    """folder: with the files of the run. steps: of its checkpoints."""
     newest = max(steps, default=-1)
-    if not (place / METRICS).is_file() or not (place / METRICS).stat().st_size:
+    if not (folder / METRICS).is_file() or not (folder / METRICS).stat().st_size:
         return Seen(name, checkpoint=newest)
-    found = history.read(place, name)
+    found = history.read(folder, name)
     happened = {event["step"]: event["time"] for event in found.events if event["event"] == "checkpoint"}
-    local = place / "checkpoints" / str(newest) / verify.CHECKSUMS
+    local = folder / "checkpoints" / str(newest) / verify.CHECKSUMS
     saved = local.stat().st_mtime if local.is_file() else happened.get(newest, 0.0)
     if storage.is_url(name):
         return Seen(name, found, max((event["time"] for event in found.events), default=0.0), newest, saved)
-    return Seen(name, found, max((place / one).stat().st_mtime for one in (METRICS, EVENTS) if (place / one).exists()), newest, saved)
+    return Seen(name, found, max((folder / one).stat().st_mtime for one in (METRICS, EVENTS) if (folder / one).exists()), newest, saved)
 
 
 def rate(rows: Sequence[Mapping[str, Any]]) -> float:

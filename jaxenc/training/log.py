@@ -14,7 +14,7 @@ from jaxenc.progress import Bar
 from jaxenc.sharding import partition
 from jaxenc.training import perf
 from jaxenc.training.phases import Phase
-from jaxenc.training.record import Recorder, named, progress
+from jaxenc.training.record import Recorder, progress, row_ids
 from jaxenc.training.settings import LogConfig
 
 # Seconds between two reads of reports: reading waits for the device, which for steps of a few milliseconds would run dry meanwhile.
@@ -92,7 +92,7 @@ class Log:
             if self._config.examples:
                 self._recorder.rows_of_step(step, rows["index"], rows["epoch"])
             if report["bad"]:
-                self._recorder.say(f"step {step} is not finite and skipped: rows {named(rows['index'], rows['epoch'])}")
+                self._recorder.say(f"step {step} is not finite and skipped: rows {row_ids(rows['index'], rows['epoch'])}")
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
             raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}")

@@ -63,10 +63,10 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
     """The rows of the metrics.jsonl of a run directory or of its URL. Raises UserError as `read`, and for a run without one."""
-    with cache.at_hand(workdir, (METRICS,)) as place:
-        if not (place / METRICS).is_file():
-            raise UserError("no such file", place / METRICS, "name the directory of a run that has trained")
-        return read(place / METRICS)
+    with cache.at_hand(workdir, (METRICS,)) as folder:
+        if not (folder / METRICS).is_file():
+            raise UserError("no such file", folder / METRICS, "name the directory of a run that has trained")
+        return read(folder / METRICS)
 
 
 def is_name(name: object) -> bool:
@@ -127,7 +127,7 @@ class Recorder:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
         if self._examples is not None:
             with user_errors(self._examples.name, FULL):
-                self._examples.write(f"{step}\t{named(index, epoch)}\n")
+                self._examples.write(f"{step}\t{row_ids(index, epoch)}\n")
 
     def say(self, line: str) -> None:
         """A line on the terminal."""
@@ -160,7 +160,7 @@ class Silent(Recorder):
         """Writes nothing."""
 
 
-def named(index: np.ndarray, epoch: np.ndarray) -> str:
+def row_ids(index: np.ndarray, epoch: np.ndarray) -> str:
     """`epoch:index` of each row of a batch, in slot order. index, epoch: whole numbers [batch]."""
     return " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True))
 

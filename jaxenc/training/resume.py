@@ -84,16 +84,16 @@ def _kept(job: Job, workdir: pathlib.Path) -> str:
     step = newest_valid(workdir / "checkpoints", check=False, set_aside=False)
     if step is None:
         return "choose another --workdir"
-    start, place = Start("continue", workdir / "checkpoints" / str(step), step), shlex.quote(str(workdir))
+    start, quoted = Start("continue", workdir / "checkpoints" / str(step), step), shlex.quote(str(workdir))
     if not refusals.same_tokenizer(job, start.path):
         return refusals.tokenizer_advice(start.path)
     if _state_fits(job, start):
-        keep = f"keep its state in a new --workdir with --continue-from {place}"
+        keep = f"keep its state in a new --workdir with --continue-from {quoted}"
         advice = None if step >= job.run.plan[-1].end else _rows_advice(job, start)
         if advice is not None:
             return f"{keep}{advice}"
     if _params_fit(job, start):
-        return f"keep its parameters alone, from step 0 in a new --workdir, with --init-from {place}"
+        return f"keep its parameters alone, from step 0 in a new --workdir, with --init-from {quoted}"
     return "start from scratch in a new --workdir: its parameters do not fit this run"
 
 

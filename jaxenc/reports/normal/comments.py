@@ -28,13 +28,13 @@ def comments(workdir: str | pathlib.Path, read: Callable[[DataConfig], Text] = t
     read: tells the facts of the run's text. A metrics.jsonl or config.json that cannot be read is a finding. Raises UserError for a URL
     that cannot be reached.
     """
-    with cache.at_hand(workdir, (METRICS, prepare.CONFIG)) as place:
-        if not (place / METRICS).is_file():
+    with cache.at_hand(workdir, (METRICS, prepare.CONFIG)) as folder:
+        if not (folder / METRICS).is_file():
             return ()
         try:
-            rows, settings = record.rows(place), history.settings(place / prepare.CONFIG)
+            rows, settings = record.rows(folder), history.settings(folder / prepare.CONFIG)
         except UserError as error:
-            return (Finding(WARNING, "training", f"not judged: {error.renamed(place, workdir)}"),)
+            return (Finding(WARNING, "training", f"not judged: {error.renamed(folder, workdir)}"),)
     return of_run(rows, settings, read)
 
 
