@@ -121,11 +121,8 @@ class ModelConfig(abc.ABC):
         if count == self.spare_rows:
             return self
         if not any(field.name == "spare_rows" for field in dataclasses.fields(self)):
-            raise UserError(
-                f"it would be {count:,}, and model.kind {self.kind} has no such rows",
-                "model.spare_rows",
-                "use a tokenizer with as many pieces as the table has rows",
-            )
+            what, fix = f"it would be {count:,}, and model.kind {self.kind} has no such rows", "use a tokenizer with a piece for each row"
+            raise UserError(what, "model.spare_rows", fix)
         return dataclasses.replace(self, spare_rows=count)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
@@ -161,9 +158,8 @@ class EncoderConfig(ModelConfig):
         at_least(1, "model", self, "vocab_size", "width", "layers")
         at_least(0, "model", self, "positions", "types", "spare_rows")
         if self.pieces < 1:
-            raise UserError(
-                f"model.spare_rows is {self.spare_rows} and model.vocab_size {self.vocab_size}", fix="leave a row for each piece"
-            )
+            what = f"model.spare_rows is {self.spare_rows} and model.vocab_size {self.vocab_size}"
+            raise UserError(what, fix="leave a row for each piece")
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"model.{name} is {getattr(self, name)}", fix="it takes a rate from 0 up to but not including 1")
@@ -215,7 +211,6 @@ class Encodes(Protocol):
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
         """The encoder that these heads read. Raises UserError for a built-in head that the model does not have."""
-        ...
 
 
 class Encoder(Protocol):
@@ -246,12 +241,9 @@ class Encoder(Protocol):
         keys of dropout, None for evaluation. all_layers: return `States.layers` too. cache: of the tokens before these, whose places in it
         are `visible.places`; it comes back in `States.cache`. Only models that are `incremental.Incremental` take one.
         """
-        ...
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
         """{"params": parameters} in float32, boxed with their axis names. All arguments but `key` may be shapes (jax.ShapeDtypeStruct)."""
-        ...
 
     def forward_flops(self, length: int) -> float:
         """FLOPs of the matrix products of a forward pass on one row of `length` tokens; a multiply-add counts as two."""
-        ...

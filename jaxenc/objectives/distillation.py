@@ -45,8 +45,7 @@ class DistillationConfig(MlmConfig):
     soft_coef: weight of the divergence from the teacher's distribution (alpha_ce).
     mlm_coef: weight of the masked-token loss (alpha_mlm).
     cosine_coef: weight of 1 - cosine of the last hidden states of both (alpha_cos). Only with 0 may their widths differ.
-    temperature: both distributions are softmax(logits / temperature). Their divergence is multiplied by its square.
-        It is from 0.01 to 100.
+    temperature: both distributions are softmax(logits / temperature); their divergence is multiplied by its square. From 0.01 to 100.
     soft_places: where the distributions are compared: at the `predicted` tokens or at `all`. `all` is every token but padding, as published
         (train.py without --restrict_ce_to_mask). It computes about seven times as many logits.
     """
@@ -66,9 +65,8 @@ class DistillationConfig(MlmConfig):
         super().__post_init__()
         at_least(0, "objective", self, "soft_coef", "mlm_coef", "cosine_coef")
         if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
-            raise UserError(
-                f"objective.temperature is {self.temperature}", fix=f"it takes a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
-            )
+            fix = f"it takes a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
+            raise UserError(f"objective.temperature is {self.temperature}", fix=fix)
         for name, choices in {"start": STARTS, "soft_places": PLACES}.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
@@ -163,8 +161,8 @@ class Distillation(Objective):
     def init_from_teacher(self, params: Tree, teacher: Tree) -> Tree:
         """The student's parameters that the teacher has too: tables, norms and the head unchanged, layer i from the teacher's layer
         `origin(i, ...)`. As in scripts/extract_distilbert.py, token types that only the teacher has are dropped, and the head is copied
-        (--vocab_transform). Raises UserError for a parameter of another shape, and for layers that the teacher
-        does not store (one that shares its layers stores fewer)."""
+        (--vocab_transform). Raises UserError for a parameter of another shape, and for layers that the teacher does not store: one that
+        shares its layers stores fewer."""
         if not self.starts_from_teacher:
             return {}
         layers, found = self.mlm.encoder.config.layers, dict(tree.leaves(teacher))
@@ -209,7 +207,6 @@ class Distillation(Objective):
     def divergence(self, params: Tree, states: States, target: States, logits: Array, example: Mapping[str, Array]) -> Array:
         """The sum of T² · KL over the compared tokens. states, target: of student and teacher; logits: the student's at the predicted
         tokens. The logits of all tokens are computed in parts where they are too many to hold in memory."""
-
         # Two tables may have different numbers of rows without a piece, which both distributions leave out.
         both = min(len(states.table), len(target.table))
 
