@@ -7,8 +7,9 @@ from jaxenc.tasks.classify import Classified, Classify
 
 
 def baselines(task: Classify, train: list[Classified], dev: list[Classified]) -> dict[str, float]:
-    """`task.metric` on `dev` of two baselines: the most frequent class of `train`, and logistic regression on counts of words and of pairs
-    of neighbouring words (scikit-learn's defaults). The texts of a pair are joined. Raises UserError if scikit-learn is not installed."""
+    """{baseline: its `task.metric` on `dev`} of two baselines: the most frequent class of `train`, and logistic regression on counts of
+    words and of pairs of neighbouring words (scikit-learn's defaults). The texts of a pair are joined. Raises UserError if scikit-learn is
+    not installed."""
     scores.require()
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression

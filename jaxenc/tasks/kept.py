@@ -9,7 +9,7 @@ from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results, seeds_in
 
 
 def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
-    """(the model that `folder`, a path or a URL, stands for, in a few words why that one).
+    """(the checkpoint or run that `folder`, a path or a URL, stands for; a few words on why it was chosen, '' where there was no choice).
 
     For a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: of `seed` or, if that is None, of the best
     one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
@@ -24,7 +24,7 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
 
 
 def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
-    """The run directory of `folder`, a path or a URL, which is one or one of its checkpoints."""
+    """The run directory of `folder`, a path or a URL: `folder` itself, or the run that it is a checkpoint of."""
     if isinstance(folder, str):
         folder = folder.rstrip("/").removesuffix("/checkpoints")
         above, _, last = folder.rpartition("/checkpoints/")
@@ -33,7 +33,7 @@ def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
 
 
 def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
-    """The folder of another step of the run of `folder`."""
+    """The checkpoint of `step` in the run of `folder`, which is as in `run_of`."""
     run = run_of(folder)
     return f"{run}/checkpoints/{step}" if isinstance(run, str) else run / "checkpoints" / str(step)
 

@@ -1,4 +1,4 @@
-"""A published rate of fine-tuning that hardly changes a model, because it is smaller than those that the rate is published for."""
+"""Warns of a published learning rate that hardly changes a model, because it was published for larger ones."""
 
 import functools
 import math
@@ -12,19 +12,19 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.precision import policy
 
-# What is published for small models begins here: 3e-4 for ELECTRA-small (Clark et al. 2020, appendix B), and for the 24 small BERTs the
-# middle of their grid of 3e-5 to 3e-4 (google-research/bert README.md).
+# Rates published for small models are at least this: 3e-4 for ELECTRA-small (Clark et al. 2020, appendix B), and for the 24 small BERTs
+# the middle of their grid of 3e-5 to 3e-4 (google-research/bert README.md).
 LOW = 1e-4
-# Parameters besides the token table, which only looks up. The smallest model with published rates below LOW has 7.3 million: the base
-# model of google-research/albert (run_glue.sh).
+# Parameters, without the token table. The smallest model with a published rate below LOW has 7.3 million: the base model of
+# google-research/albert (run_glue.sh).
 SMALL = 5_000_000
 # (the greatest width, a rate to try). `tasks.results` has evidence for 1e-3; 3e-4 is the highest rate named above.
 RATES = ((128, 1e-3), (math.inf, 3e-4))
 
 
 def warning(model: ModelConfig, rate: float) -> str:
-    """The warning for a published rate that is too low for `model`, or for the network of a pair that is fine-tuned, with one to try; ''
-    for any other."""
+    """The warning, with a rate to try, for a published rate that is too low for `model`, or for the network of a pair that is fine-tuned;
+    '' for any other rate."""
     if rate >= LOW:
         return ""
     encoder = encoders.of("heads", model, (model.pools,), Execution(policy("float32"), "xla", "none", False))

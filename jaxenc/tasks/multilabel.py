@@ -18,7 +18,7 @@ from jaxenc.tasks.texts import TextExample, TextTask
 
 HEAD = "multilabel"
 METRICS = ("micro_f1", "macro_f1", "accuracy")
-THERE = {"1": True, "true": True, "0": False, "false": False}
+PRESENT = {"1": True, "true": True, "0": False, "false": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,20 +105,20 @@ class Multilabel(TextTask[Labelled]):
     def features(self, examples: Sequence[Labelled], framing: Framing) -> Features:
         """Rows with `classes`, i32 [examples, classes], 1 or 0, -1 where they are not known. Raises UserError for a label that the task
         does not have."""
-        there = np.full((len(examples), len(self.labels)), -1, np.int32)
+        present = np.full((len(examples), len(self.labels)), -1, np.int32)
         for row, example in enumerate(examples):
             if example.labels is not None:
                 if unknown := [label for label in example.labels if label not in self.classes]:
                     raise labels.wrong(unknown[0], self.labels, example.where)
-                there[row] = [name in example.labels for name in self.classes]
-        return self.rows_of(examples, framing, {"classes": there})
+                present[row] = [name in example.labels for name in self.classes]
+        return self.rows_of(examples, framing, {"classes": present})
 
     def answers(self, examples: Sequence[Labelled], features: Features, predictions: Mapping[str, np.ndarray]) -> list[Any]:
         """The names of the classes above `threshold`. predictions: {"multilabel": probabilities [rows, classes]}."""
         found = predictions[HEAD]
         if found.shape != (len(examples), len(self.labels)):
             raise ValueError(f"predictions {found.shape} for {len(examples)} examples and {len(self.labels)} classes")
-        return [[name for name, there in zip(self.classes, row, strict=True) if there] for row in (found > self.threshold).tolist()]
+        return [[name for name, present in zip(self.classes, row, strict=True) if present] for row in (found > self.threshold).tolist()]
 
     def details(self, examples: Sequence[Labelled], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
         """`probabilities`: of each class, independently of the others."""
@@ -145,6 +145,6 @@ class Multilabel(TextTask[Labelled]):
         marks = {name: record.name(column).lower() for name, column in zip(self.classes, self.labels, strict=True)}
         if not any(marks.values()):
             return None
-        if wrong := [name for name, mark in marks.items() if mark not in THERE]:
+        if wrong := [name for name, mark in marks.items() if mark not in PRESENT]:
             raise UserError(f"the column {wrong[0]} holds {marks[wrong[0]]!r}", record.where, "write 1 or 0, true or false")
-        return tuple(name for name, mark in marks.items() if THERE[mark])
+        return tuple(name for name, mark in marks.items() if PRESENT[mark])

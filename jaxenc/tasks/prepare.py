@@ -36,7 +36,7 @@ from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_checkpoint, to_json
 
 SPLITS = ("train", "dev", "test")
-# Largest share of unknown tokens that is not worth a line.
+# The share of unknown tokens above which the user is told.
 UNKNOWN = 0.05
 # The entry of a checkpoint's manifest.json for the model that the run started from: {"path": of its checkpoint, "checksums": sha256}.
 START = "start"
@@ -51,7 +51,7 @@ class Split:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """That of the rows; all seeds ask for it."""
+        """The fingerprint of the rows, computed once: every seed asks for it."""
         return FeatureRows(self.features).fingerprint
 
 
@@ -83,7 +83,7 @@ class Tuning:
 
     @property
     def numbers(self) -> str:
-        """The hyper-parameters of a run, in a line."""
+        """A line with the hyper-parameters of a run."""
         tune, run = self.tune, self.run
         passes = f"{tune.train.steps * tune.train.batch / max(len(self.splits['train'].features), 1):.3g}" if tune.train.steps else ""
         given = {"optim.lr": tune.optim.lr, **{f"train.{name}": getattr(tune.train, name) for name in ("batch", "epochs", "steps")}}
@@ -132,10 +132,9 @@ class Tuning:
         judge = self._judge if evaluated == "dev" else None
         evaluates = evaluated in self.splits
         vocabulary = self.tokenizer.vocabulary
-        job = Job(
-            run, vocabulary, mesh, batches, evaluates, directory, files, BUILT_IN, MODELS, chosen, judge=judge, programs=self.programs
-        )
-        return job
+        shared = self.programs
+        job = Job(run, vocabulary, mesh, batches, evaluates, directory, files, BUILT_IN, MODELS, chosen, judge=judge, programs=shared)
+        return job  # `batches` reads it
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
         dev = self.splits["dev"]

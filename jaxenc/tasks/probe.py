@@ -20,7 +20,8 @@ from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tree import Tree
 
 MIX = "mix"
-# The training that the settings leave open. With 20 steps, as 10 passes in batches of 256 are on 300 texts, no probe comes near its best.
+# What the settings leave open. On 300 texts, 10 passes in batches of 256 would be about 12 steps, after which no probe is near its best:
+# hence the least number of steps.
 STEPS, PASSES, SMALLEST, LARGEST = 1000, 10, 16, 256
 # Units that are predicted at a time.
 ROWS = 1024
@@ -34,8 +35,8 @@ class ProbeSettings:
 
     layers: which are probed besides the mix, 0 for the input of the first layer; () = all. seeds: how many, counted from `seed`: a seed
     sets the initial weights and the order of the units. epochs: passes over the training units; 0 = PASSES or, on less data, as many as
-    STEPS steps take. batch: units per step; 0 = LARGEST or, on less data, the power of two that makes at least 16 of a pass, SMALLEST or
-    more. lr: initial rate.
+    STEPS steps take. batch: units per step; 0 = LARGEST or, on less data, the largest power of two that leaves 16 steps in a pass, but at
+    least SMALLEST. lr: initial rate.
     """
 
     layers: tuple[int, ...] = ()

@@ -42,9 +42,9 @@ def to_json(tune: FineTune) -> bytes:
 
 def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:
     """`recipe` for one model: with the published hyper-parameters of the model's family, if the recipe asks for them, then with the fields
-    at the dotted paths of `values`. Rows are shortened to the positions of the model, with what the task says about their length, unless
-    `values` sets it. Prints a line where the published rate is too low for a small model, unless `values` sets one. Raises UserError for an
-    unknown field and for an invalid value."""
+    at the dotted paths of `values`. Unless `values` sets their length, rows are shortened to the positions of the model, and the task to
+    such rows (`Task.within`). Prints a line where the published rate is too low for a small model, unless `values` sets one. Raises
+    UserError for an unknown field and for an invalid value."""
     recipe = recipe if isinstance(recipe, FineTune) else from_dict(recipe)
     task = values.get("published", recipe.published)
     numbers = {**published.numbers(model, task), "published": ""} if task else {}

@@ -26,9 +26,9 @@ RECORDS = (".json", ".jsonl", ".parquet", ".arrow")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Scored:
-    """The words that one row answers. words: i32 [n], their numbers in the sentence. at: i32 [n], the position of the first piece of each
-    in the row."""
+class ScoredWords:
+    """The words that are scored in one row. words: i32 [n], their numbers in the sentence. at: i32 [n], the position in the row of the
+    first piece of each."""
 
     words: np.ndarray
     at: np.ndarray
@@ -132,8 +132,8 @@ class Tag(Task[Tagged]):
 
     def features(self, examples: Sequence[Tagged], framing: Framing) -> Features:
         """See `Task.features`. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows with that
-        word, and -1 elsewhere. places: one `Scored` per row. shortened: how many examples have a word with more pieces than a row holds.
-        Raises UserError for a tag that is none of `labels`, and for such a word where `framing` shortens nothing."""
+        word, and -1 elsewhere. places: one `ScoredWords` per row. shortened: how many examples have a word with more pieces than a row
+        holds. Raises UserError for a tag that is none of `labels`, and for such a word where `framing` shortens nothing."""
         room = max(framing.room(1), 1)  # a row without room is refused by framing.rows
         ids, owner, places = [], [], []
         for number, example in enumerate(examples):
@@ -145,10 +145,10 @@ class Tag(Task[Tagged]):
             for window, (first, end) in enumerate(found):
                 words = np.flatnonzero(chosen == window).astype(np.int32)
                 ids.append((tokens[starts[first] : starts[end]],))
-                places.append(Scored(words, (starts[words] - starts[first]).astype(np.int32)))
+                places.append(ScoredWords(words, (starts[words] - starts[first]).astype(np.int32)))
                 owner.append(number)
         framed = framing.rows(ids, [examples[number].where for number in owner])
-        places = [Scored(one.words, one.at + start) for one, start in zip(places, framed.starts[:, 0], strict=True)]
+        places = [ScoredWords(one.words, one.at + start) for one, start in zip(places, framed.starts[:, 0], strict=True)]
         tags, rows = np.full(framed.rows["tokens"].shape, -1, np.int32), np.array(owner, np.int32)
         index = {label: i for i, label in enumerate(self.labels)}
         for row, (number, one) in enumerate(zip(owner, places, strict=True)):

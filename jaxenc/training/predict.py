@@ -40,7 +40,13 @@ class Predicted:
 
 
 def predictions(
-    job: Job, phase: Phase, objective: Objective, layout: Layout, params: Tree, with_sums: bool = False, stopping: Callable[[], bool] = never
+    job: Job,
+    phase: Phase,
+    objective: Objective,
+    layout: Layout,
+    params: Tree,
+    with_sums: bool = False,
+    stopping: Callable[[], bool] = never,
 ) -> Predicted:
     """`predict` of all held-out rows, of every length; of fewer rows where `stopping`, called before every batch, returns True. Raises as
     `held_out_batches`."""
