@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jaxenc.reports import history
 from jaxenc.reports.normal import text
-from jaxenc.reports.normal.history import History, neighbours
+from jaxenc.reports.normal.evidence import Evidence, neighbours
 from jaxenc.reports.normal.reference import Reference, references
 from jaxenc.training import record
 
@@ -28,7 +28,7 @@ LEFT_OUT = ("step", "split", "seconds", "padding", "mask_rate")
 def of_run(folder: Path, told: Mapping[str, str], counts: Mapping[str, float]) -> Reference:
     """The curve of a run. told: the fields in words; counts: {} for those of the run's data folder."""
     settings = history.settings(folder / "config.json")
-    run = History(record.rows(folder), settings, text.read(settings.data))
+    run = Evidence(record.rows(folder), settings, text.read(settings.data))
     rows = [row for row in run.rows if row["split"] == "held_out"]
     found = counts or run.text.counts
     assert rows and found, f"{folder}: {len(rows)} evaluations, counts {found}"

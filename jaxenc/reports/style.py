@@ -11,7 +11,6 @@ COLOURS = {
 DASHES = ((), (6, 2.5), (1.5, 1.5), (8, 2, 1.5, 2), (3, 2), (10, 3), (5, 1.5, 1.5, 1.5, 1.5, 1.5), (1.5, 3))
 # Of matplotlib; `marker` draws the same in SVG.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-GREY = "#6b7280"
 
 
 def colour(style: int) -> str:

@@ -49,16 +49,16 @@ def evaluate(
     folder = chosen if is_url(workdir) else pathlib.Path(chosen)
     # Another step is one of the same seed.
     run_dir = run_of(folder) if step else folder
-    if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
+    if not (held_out.find_checkpoint(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
-    path = held_out.found(run_dir, step)
+    path = held_out.find_checkpoint(run_dir, step)
     if (where := step_of(folder, int(path.name))) != workdir and barriers.is_primary():
         print(f"evaluate: {where}{f', {why}' if why else ''}", file=sys.stderr, flush=True)
     tune = recipe.of_checkpoint(path, tasks)
     if "eval.rows" in values:
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
-    run = override(held_out.asked(of_checkpoint(path, models), values, "", batch, mesh), values, models)
+    run = override(held_out.for_evaluation(of_checkpoint(path, models), values, "", batch, mesh), values, models)
     tuning = open_saved(_on(tune, data, path), run, path)
     if barriers.is_primary():
         print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)

@@ -81,8 +81,8 @@ def evaluate(
     With several processes each calls it and gets all numbers and predictions. Raises UserError for a step or data that do not fit, for
     predictions of an objective that has none, for a field that the checkpoint decides, and for one that `batch` or `mesh` sets too.
     """
-    path = found(workdir, step)
-    run = override(asked(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
+    path = find_checkpoint(workdir, step)
+    run = override(for_evaluation(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
     if not run.data.folders:
         raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
     job = prepare.prepare(run, path, heads, models)
@@ -90,7 +90,7 @@ def evaluate(
     return of_job(job, path, predictions)
 
 
-def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
+def find_checkpoint(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
     """The checkpoint of a run directory to evaluate, as `evaluate` says, which process 0 chooses; of a URL, its copy on this machine.
     check: compare every byte with its checksum. Raises UserError for a step that is not there."""
     if is_url(workdir):
@@ -144,7 +144,7 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
     return Evaluation(int(path.name), numbers, found.index, found.predictions)
 
 
-def asked(run: Run, values: Mapping[str, Any], data: str, batch: int, mesh: str) -> Run:
+def for_evaluation(run: Run, values: Mapping[str, Any], data: str, batch: int, mesh: str) -> Run:
     """The run with the data, batch and mesh of the evaluation. The sizes of the mesh follow from the devices of this machine. Raises
     UserError for one of `values` that may not change, and for one that `batch` or `mesh` sets too."""
     refusals.refuse_fixed(values)

@@ -12,7 +12,7 @@ from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.reports import history
 from jaxenc.reports.history import Settings
 from jaxenc.reports.normal import detection, level, masks, rates, repeats, speed, stability, text
-from jaxenc.reports.normal.history import LOSSES, History, neighbours
+from jaxenc.reports.normal.evidence import LOSSES, Evidence, neighbours
 from jaxenc.reports.normal.reference import Reference, nearest, references
 from jaxenc.reports.normal.text import Text
 from jaxenc.training import prepare, record
@@ -47,10 +47,10 @@ def of_run(rows: Sequence[Mapping[str, Any]], settings: Settings, read: Callable
     if set(LOSSES[kind][1]) <= found.counts.keys() and neighbours(found.counts, kind) >= found.counts["unigram"]:
         # There is no scale between them: held-out text that is unlike the training text, or too little of it.
         found = dataclasses.replace(found, counts={}, missing="neighbours predict its held-out text no better than word frequencies")
-    return judge(History(rows, settings, found), references())
+    return judge(Evidence(rows, settings, found), references())
 
 
-def judge(run: History, known: Sequence[Reference]) -> tuple[Finding, ...]:
+def judge(run: Evidence, known: Sequence[Reference]) -> tuple[Finding, ...]:
     """The comments on a run whose text was read, beside the references `known`."""
     rows = sum(row["split"] == "train" for row in run.rows)
     if rows < FEW:

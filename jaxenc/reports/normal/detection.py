@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.findings import WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.reference import Reference, size
 
 # Generators of a quarter to half of the discriminator's size work best (Clark et al. 2020, section 3.2 and figure 3); one of its size is
@@ -21,7 +21,7 @@ FELL = 0.05  # below the best area so far: in electra/small_quick it fell by 0.0
 LONGER = 3.0  # times the tokens after which the area of the reference was above CHANCE
 
 
-def generator(run: History) -> Iterator[Finding]:
+def generator(run: Evidence) -> Iterator[Finding]:
     """A generator that is too strong: larger than the discriminator, or right so often that hardly a token is replaced."""
     ratio = _ratio(run.model)
     replaced, masked = run.train_of("replaced"), run.train_of("mask_rate")
@@ -38,7 +38,7 @@ def generator(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "generator too strong", "; ".join(found), fix)
 
 
-def discriminator(run: History, reference: Reference | None) -> Iterator[Finding]:
+def discriminator(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """A discriminator that gives every token one logit: it says `original` always, and its area under the ROC curve is at chance.
 
     Never saying `replaced` is not a sign by itself: 85 to 94 % of the tokens are original, and early in training every healthy one does.
@@ -55,7 +55,7 @@ def discriminator(run: History, reference: Reference | None) -> Iterator[Finding
         yield Finding(WARNING, "discriminator", what, fix)
 
 
-def _fell(run: History) -> float:
+def _fell(run: Evidence) -> float:
     """By how much the held-out area is below its best, in the last two evaluations; 0 where it is not."""
     area = run.held_out_of("rtd_auc")
     return float(area.values.max() - area.values[-2:].max()) if len(area) > 2 else 0.0

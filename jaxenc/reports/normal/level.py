@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from jaxenc.findings import OK, WARNING, Finding
-from jaxenc.reports.normal.history import History, neighbours, position
+from jaxenc.reports.normal.evidence import Evidence, neighbours, position
 from jaxenc.reports.normal.reference import BEYOND, Reference
 
 # A healthy run may take longer than the reference: its model may be larger, its batches smaller or larger, its text another. So a run that
@@ -20,7 +20,7 @@ LOWEST = 4.0
 GUESSED = 0.95  # accuracy on held-out tokens; google-research/bert#557 has 0.88 after 300,000 steps on a million lines
 
 
-def stands(run: History, reference: Reference | None) -> Iterator[Finding]:
+def stands(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """One line that says where the loss is, and what it was compared with. Always OK."""
     if not len(run.loss):
         return
@@ -39,7 +39,7 @@ def stands(run: History, reference: Reference | None) -> Iterator[Finding]:
     yield Finding(OK, "training", f"{where}; {reference.recipe}, the reference: {beside}, {reference.positions[-1]:.2f} at its end")
 
 
-def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
+def plateau(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """A loss that stays at the frequencies of words.
 
     Every masked model stays there for a while (google-research/bert#746, NVIDIA/Megatron-LM#29, codertimo/BERT-pytorch#49: about 7 nats),
@@ -63,7 +63,7 @@ def plateau(run: History, reference: Reference | None) -> Iterator[Finding]:
         yield Finding(WARNING, "plateau", what, fix)
 
 
-def behind(run: History, reference: Reference | None) -> Iterator[Finding]:
+def behind(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """A run that is past the plateau and at less than half the position of the reference, long after its warm-up."""
     counts, loss = run.text.counts, run.loss
     if not reference or not counts or not len(loss) or run.step < max(AFTER_WARMUP * run.warm, run.settings.steps / 2):
@@ -75,7 +75,7 @@ def behind(run: History, reference: Reference | None) -> Iterator[Finding]:
         yield Finding(WARNING, "slow", what, fix)
 
 
-def too_low(run: History) -> Iterator[Finding]:
+def too_low(run: Evidence) -> Iterator[Finding]:
     """A held-out loss that no text allows: the input shows the label, or the held-out text repeats itself or the training text."""
     held_out = run.held_out_of(*run.names)
     if not len(held_out):
@@ -89,18 +89,18 @@ def too_low(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "loss too low", what, fix)
 
 
-def _other_rate(run: History, reference: Reference | None) -> str:
+def _other_rate(run: Evidence, reference: Reference | None) -> str:
     """Advice on the learning rate: both too low and too high a rate leave a network on the plateau."""
     lower = reference is not None and run.phase.lr > 2 * reference.lr
     return f"{'lower' if lower else 'raise'} optim.lr ({run.phase.lr:g}{f', the reference {reference.lr:g}' if reference else ''})"
 
 
-def _tokens(run: History) -> float:
+def _tokens(run: Evidence) -> float:
     """The tokens after which the reference is compared with the run."""
     return run.settings.tokens(run.step) / (SLOWER if run.step < run.settings.steps else 1.0)
 
 
-def _gained(run: History) -> float:
+def _gained(run: Evidence) -> float:
     """Positions gained in the last third of the steps, between the medians of its two halves; inf where there are too few numbers."""
     loss = run.train_of(*run.names) if len(run.train_of(*run.names)) else run.loss
     start = run.step * 2 / 3

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxenc.findings import WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 
 OFF = 0.2  # of the share that is asked for: rounding in rows of 30 tokens is below 0.05
 # Devlin et al. 2018 mask 0.15, Clark et al. 2020 0.25 for their large model; Wettig et al. 2023 find 0.4 best for large models. Below
@@ -14,7 +14,7 @@ USUAL = (0.1, 0.5)
 PADDING = 0.5  # of the places
 
 
-def rate(run: History) -> Iterator[Finding]:
+def rate(run: Evidence) -> Iterator[Finding]:
     """The share of predicted tokens: far from what the objective asks for, or far from what is usual."""
     seen = run.train_of("mask_rate")
     if not len(seen):
@@ -28,7 +28,7 @@ def rate(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "masking rate", what, "set objective.rate=0.15 (0.3 to 0.4 for large models)")
 
 
-def padding(run: History) -> Iterator[Finding]:
+def padding(run: Evidence) -> Iterator[Finding]:
     """More padding than text."""
     seen = run.train_of("padding")
     if len(seen) and (share := float(np.median(seen.values[-10:]))) > PADDING:
@@ -36,7 +36,7 @@ def padding(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "padding", what, "use data.rows=text, full_sentences, packed or bucketed, or shorter rows (data.length)")
 
 
-def _asked(run: History) -> float:
+def _asked(run: Evidence) -> float:
     """The share that the objective asks for at the last step; 0 where it does not say."""
     one = run.objective
     if run.kind == "plm":
@@ -45,7 +45,7 @@ def _asked(run: History) -> float:
     return rate + (final - rate) * min(run.step / steps, 1) if final and steps else rate
 
 
-def _advice(run: History, few: bool) -> str:
+def _advice(run: Evidence, few: bool) -> str:
     limit = run.phase.max_predictions or run.objective.get("max_predictions", 0)
     if few and limit:
         return f"rows of {run.phase.length} tokens hold {limit} predictions at most: set objective.max_predictions=0, which holds any"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxenc.findings import PROBLEM, WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.reference import Reference
 from jaxenc.reports.normal.series import WINDOW, Series
 from jaxenc.reports.normal.stability import LOWER, noise, of_phase
@@ -20,7 +20,7 @@ NEAR = -0.1  # position: as good as at the frequencies of words
 FAR = 0.3  # of the way from the first loss to the unigram counts: with more still to go, a loss is far from them
 
 
-def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
+def too_high(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """A loss above its start, one that settles above the frequencies of words, or one that keeps jumping once the warm-up is over.
 
     A network whose weights a high rate has spoiled predicts a little worse than word frequencies do, for good. That alone proves nothing,
@@ -50,7 +50,7 @@ def too_high(run: History, reference: Reference | None) -> Iterator[Finding]:
         yield Finding(WARNING, "learning rate too high", f"the training loss jumped {jumps} times after the warm-up; {rate}", LOWER)
 
 
-def too_low(run: History, reference: Reference | None) -> Iterator[Finding]:
+def too_low(run: Evidence, reference: Reference | None) -> Iterator[Finding]:
     """A warm-up that takes the whole of its schedule, or a loss that is still far above the frequencies of words after as many tokens as
     the reference had read at its first evaluation near them."""
     for number, phase in enumerate(run.settings.plan):
@@ -81,7 +81,7 @@ def spikes(loss: Series, after: int) -> int:
     return int(np.sum(above & ~np.append(False, above[:-1])))
 
 
-def _settled(run: History, held_out: Series) -> bool:
+def _settled(run: Evidence, held_out: Series) -> bool:
     """Whether the last three held-out losses are above the unigram counts and no longer on their way down to them."""
     train = run.train_of(*run.names)  # none of a sampled softmax, whose loss has another name
     if not run.text.counts or not len(train) or len(held_out) < 3:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.reports.normal.history import LOSSES, History, position
+from jaxenc.reports.normal.evidence import LOSSES, Evidence, position
 
 BEYOND = 0.4  # a position above which a network uses context, and no longer the frequencies of words alone
 
@@ -55,7 +55,7 @@ class Reference:
 
     @property
     def positions(self) -> np.ndarray:
-        """`history.position` at each evaluation."""
+        """`evidence.position` at each evaluation."""
         return np.array([position(float(loss), self.counts, self.objective) for loss in self.loss])
 
     def at(self, tokens: float) -> float:
@@ -85,7 +85,7 @@ def references() -> tuple[Reference, ...]:
     return tuple(Reference(**json.loads(file.read_text())) for file in files)
 
 
-def nearest(run: History, known: Sequence[Reference]) -> Reference | None:
+def nearest(run: Evidence, known: Sequence[Reference]) -> Reference | None:
     """The reference that a run is compared with: one of its objective, of its kind of model if there is one, and of those the nearest in
     size. None for an objective without a reference."""
     alike = [one for one in known if one.objective == run.kind]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxenc.findings import WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 
 # Up to 4 epochs are worth nearly as much as new text, and from 16 on little (Muennighoff et al. 2023, for language models). Masks are drawn
 # anew in each epoch, so an encoder gains for longer: BERT read its corpus 40 times (Devlin et al. 2018), bert/small its 11 times. So a
@@ -24,7 +24,7 @@ SENTENCES = (
 )
 
 
-def overfitting(run: History) -> Iterator[Finding]:
+def overfitting(run: Evidence) -> Iterator[Finding]:
     """The held-out loss rises while the training loss falls: the network learns the text by heart."""
     held_out, train = run.held_out_of(*run.names), run.train_of(*run.names).smooth
     if len(held_out) < 3 or not len(train):
@@ -42,7 +42,7 @@ def overfitting(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "data repeated", what, "add text, stop earlier, use a smaller model, or raise model.dropout")
 
 
-def duplicates(run: History) -> Iterator[Finding]:
+def duplicates(run: Evidence) -> Iterator[Finding]:
     """Text that is there twice: in the training split, or in both."""
     if run.text.repeated > TWICE:
         what = f"{run.text.repeated:.0%} of the training tokens are in sentences that occurred before"
@@ -53,7 +53,7 @@ def duplicates(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "held-out text", what, SENTENCES)
 
 
-def held_out(run: History) -> Iterator[Finding]:
+def held_out(run: Evidence) -> Iterator[Finding]:
     """No evaluation for long, or held-out numbers that are much better than those of training."""
     losses = run.held_out_of(*run.names) if run.names else run.held_out_of("loss")
     if not any(row["split"] == "held_out" for row in run.rows) and run.step >= UNSEEN_STEPS:
@@ -65,9 +65,9 @@ def held_out(run: History) -> Iterator[Finding]:
         yield Finding(WARNING, "held-out text", what, "hold out whole documents at random, without duplicates (--drop-duplicates near)")
 
 
-def _allowed(run: History) -> float:
+def _allowed(run: Evidence) -> float:
     return LOWER + (run.model.get("dropout", 0.0) or 0.0)
 
 
-def _epochs(run: History) -> float:
+def _epochs(run: Evidence) -> float:
     return run.settings.tokens(run.step) / max(run.text.tokens, 1)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxenc.findings import WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 
 SLOWER = 0.6  # of the median speed before: a hot card loses a third or less of its clock, a failing link or disk more
 ROWS = 10  # before and after
 
 
-def throughput(run: History) -> Iterator[Finding]:
+def throughput(run: Evidence) -> Iterator[Finding]:
     """Tokens a second that fell and stayed low, on an accelerator: a CPU is shared with others, and its rows have no utilisation."""
     speeds = run.train_of("tokens_per_second").between(run.phase.start, run.step)
     if len(speeds) < 3 * ROWS or not any(row.get("mfu", 0) > 0 for row in run.rows):

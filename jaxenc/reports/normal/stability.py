@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxenc.findings import PROBLEM, WARNING, Finding
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.series import WINDOW, Series
 
 # Of the fall from the first loss to the lowest, in running medians of WINDOW rows. Healthy runs rise by 0.05 and less; facebookresearch/
@@ -17,7 +17,7 @@ GREW = 30.0  # times the median of the gradient's norm after the warm-up
 LOWER = "lower optim.lr (a third of it first), lengthen optim.warmup, set optim.clip=1.0; go on from before the rise with --continue-from"
 
 
-def divergence(run: History) -> Iterator[Finding]:
+def divergence(run: Evidence) -> Iterator[Finding]:
     """A loss that fell and has risen again for good, or steps that are not finite. Going on does not help, so it is a problem."""
     skipped = run.train_of("skipped")
     if len(skipped) and skipped.last > max(1.0, SKIPPED * run.step):
@@ -42,7 +42,7 @@ def divergence(run: History) -> Iterator[Finding]:
             yield Finding(WARNING, "divergence", what, LOWER)
 
 
-def of_phase(run: History) -> Series:
+def of_phase(run: Evidence) -> Series:
     """The whole training loss in the phase of the last step: another phase has other rows, and so another loss."""
     return run.train_of("loss").between(run.phase.start, run.step)
 

@@ -7,7 +7,7 @@ from typing import Any
 from jaxenc.data.sources import DataConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.reports.history import Settings
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.reference import Reference
 from jaxenc.reports.normal.text import Text
 from jaxenc.training.phases import Phase
@@ -18,9 +18,9 @@ STEPS, EVERY, BATCH, LENGTH, WARMUP = 400, 10, 64, 32, 40
 Curve = Callable[[int], float]
 
 
-def history(loss: Curve, held_out: Curve | None = None, numbers: Mapping[str, Curve] | None = None, **changes: Any) -> History:
+def history(loss: Curve, held_out: Curve | None = None, numbers: Mapping[str, Curve] | None = None, **changes: Any) -> Evidence:
     """loss, held_out: the token loss by step; held_out: every 50 steps, None = never. numbers: others of the training rows. changes: fields
-    of History, of its objective (`rate`) and of its optimizer (`lr`)."""
+    of Evidence, of its objective (`rate`) and of its optimizer (`lr`)."""
     steps = range(EVERY, STEPS + 1, EVERY)
     extra = numbers or {}
     rows: list[dict[str, Any]] = [
@@ -33,7 +33,7 @@ def history(loss: Curve, held_out: Curve | None = None, numbers: Mapping[str, Cu
             rows.append({"step": step, "split": "held_out", "mlm_loss": held_out(step)})
     objective = {"kind": "mlm", "rate": changes.pop("rate", 0.15), "max_predictions": changes.pop("max_predictions", 0)}
     warmup = changes.pop("warmup", WARMUP)
-    made = History(
+    made = Evidence(
         rows=rows,
         settings=Settings(
             fields={"objective": objective, "model": {"kind": "bert", "width": 64, "layers": 2, "dropout": 0.0}},
@@ -47,8 +47,8 @@ def history(loss: Curve, held_out: Curve | None = None, numbers: Mapping[str, Cu
     return changed(made, **changes)
 
 
-def changed(run: History, **changes: Any) -> History:
-    """`run` with other fields, of History, of its Settings, or `objective` and `model` of its config.json."""
+def changed(run: Evidence, **changes: Any) -> Evidence:
+    """`run` with other fields, of Evidence, of its Settings, or `objective` and `model` of its config.json."""
     own = {name: changes.pop(name) for name in ("objective", "model") if name in changes}
     parts = {name: changes.pop(name) for name in ("optim", "eval", "plan", "data") if name in changes}
     settings = dataclasses.replace(run.settings, fields={**run.settings.fields, **own}, **parts)

@@ -10,7 +10,7 @@ import pytest
 from jaxenc.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.reports.normal import detection, level, masks, rates, repeats, speed, stability
 from jaxenc.reports.normal.comments import judge
-from jaxenc.reports.normal.history import History
+from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.text import Text
 from jaxenc.training.phases import Phase
 from tests.reports.normal.histories import BATCH, COUNTS, LENGTH, STEPS, WARMUP, changed, falling, history, reference
@@ -157,7 +157,7 @@ def test_padding() -> None:
     assert not [*masks.padding(history(falling, numbers={"padding": lambda step: 0.4}))]
 
 
-def electra(area: float, step: int = STEPS, **model: int) -> History:
+def electra(area: float, step: int = STEPS, **model: int) -> Evidence:
     """An ELECTRA whose discriminator has this held-out area from `step` on, and 0.7 before."""
     run = history(falling, falling, {"mask_rate": lambda step: 0.15, "replaced": lambda step: 0.13})
     rows = [{**row, "rtd_auc": area if row["step"] >= step else 0.7} if row["split"] == "held_out" else row for row in run.rows]

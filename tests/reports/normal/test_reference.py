@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxenc.objectives import OBJECTIVES
-from jaxenc.reports.normal import history, reference
+from jaxenc.reports.normal import evidence, reference
 from jaxenc.reports.normal.reference import Reference, nearest, references
 from tests.reports.normal import histories
 from tests.reports.normal.histories import COUNTS, changed, falling
@@ -20,7 +20,7 @@ KNOWN = references()
 
 @pytest.mark.parametrize("one", KNOWN, ids=[one.recipe for one in KNOWN])
 def test_a_curve_says_where_it_is_from_and_falls(one: Reference) -> None:
-    assert (ROOT / "configs" / f"{one.recipe}.py").is_file() and one.objective in history.LOSSES
+    assert (ROOT / "configs" / f"{one.recipe}.py").is_file() and one.objective in evidence.LOSSES
     told = (one.corpus, one.hardware, one.versions, one.date, one.command, one.tokenizer["type"], one.tokenizer["size"])
     assert all(told) and one.command.startswith("jaxenc pretrain --config ")
     assert len(one.step) == len(one.positions) >= 5 and list(one.step) == sorted(set(one.step)) and one.step[-1] <= one.steps
@@ -30,15 +30,15 @@ def test_a_curve_says_where_it_is_from_and_falls(one: Reference) -> None:
 
 def test_every_family_has_a_curve() -> None:
     assert {one.model["kind"] for one in KNOWN} >= {"bert", "electra", "xlnet", "elmo", "albert", "gpt", "distilbert"}
-    assert set(history.LOSSES) <= set(OBJECTIVES)
+    assert set(evidence.LOSSES) <= set(OBJECTIVES)
 
 
 def test_positions_do_not_depend_on_the_text() -> None:
     """Twice as many nats everywhere, as a text of twice the tokens a word has half: the same place."""
     doubled = {name: 2 * nats for name, nats in COUNTS.items()}
-    assert history.position(8.0, doubled, "mlm") == history.position(4.0, COUNTS, "mlm") == 1.5
-    assert [history.position(COUNTS[name], COUNTS, "mlm") for name in ("unigram", "left_right")] == [0, 1]
-    assert history.position(5.5, COUNTS, "causal") == 1
+    assert evidence.position(8.0, doubled, "mlm") == evidence.position(4.0, COUNTS, "mlm") == 1.5
+    assert [evidence.position(COUNTS[name], COUNTS, "mlm") for name in ("unigram", "left_right")] == [0, 1]
+    assert evidence.position(5.5, COUNTS, "causal") == 1
 
 
 def test_a_curve_is_read_between_its_points() -> None:

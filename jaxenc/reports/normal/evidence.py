@@ -1,4 +1,4 @@
-"""What the checks read of a run: its rows of numbers, its settings and its text."""
+"""What the checks of a run go by: its rows of numbers, its settings and its text."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ LOSSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class History:
-    """rows: of metrics.jsonl."""
+class Evidence:
+    """What is known of the run that is checked. rows: of its metrics.jsonl."""
 
     rows: Sequence[Mapping[str, Any]]
     settings: Settings
