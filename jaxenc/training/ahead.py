@@ -25,7 +25,7 @@ from jaxenc.training.roofline import Bound
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout
 
-# Compilations of `largest`.
+# The most compilations of `largest`.
 TRIES = 6
 
 
@@ -85,7 +85,7 @@ def target(run: Run, vocabulary: Vocabulary, topology: Topology) -> Target:
 
 
 def forecast(found: Target, number: int, phase: Phase) -> Forecast:
-    """Compiles the step of `phase`: phase `number` of the run, or the same with another batch."""
+    """Compiles the step of `phase`, which is phase `number` of the run, perhaps with another batch."""
     began = time.monotonic()
     objective, run, layout = found.objectives[number], found.run, found.layout(number, phase)
     step = memory.compiled(objective, run, phase, layout)
@@ -121,7 +121,7 @@ def rows_a_step(found: Target) -> int:
 
 
 def estimate(small: tuple[int, int], large: tuple[int, int], room: float) -> int:
-    """The most rows whose step takes at most `room` bytes, from two measured steps (rows, bytes) on a straight line; 0 where none does.
+    """The most rows whose step takes at most `room` bytes, by the straight line through two measured steps (rows, bytes); 0 for none.
     Raises ValueError for two equal numbers of rows."""
     (few, least), (many, most) = sorted((small, large))
     if few == many:
@@ -133,8 +133,8 @@ def estimate(small: tuple[int, int], large: tuple[int, int], room: float) -> int
 
 
 def largest(found: Target, number: int, first: Forecast) -> Forecast:
-    """The forecast of the largest batch that fits, of phase `number`, within 4 % of its rows: they come in multiples of `rows_a_step`.
-    first: of the phase itself. The memory of a step grows nearly linearly with its rows, so one to six compilations are enough. Where no
+    """The forecast of phase `number` with the largest batch that fits, within 4 % of its rows, which are a multiple of `rows_a_step`.
+    first: the forecast with the phase's own batch. The memory of a step grows nearly linearly with its rows, so one to six compilations are enough. Where no
     batch fits, neither does the forecast."""
     unit, phase = rows_a_step(found), first.phase
     of_rows = lambda count: forecast(found, number, dataclasses.replace(phase, batch=count * unit))

@@ -30,8 +30,8 @@ def fresh_heads(start: Start, objective: Objective) -> tuple[str, ...]:
 
 
 def renamed_heads(start: Start, objective: Objective, classes: Sequence[str], saved: Sequence[str]) -> tuple[str, ...]:
-    """The heads of `objective` that the run which `start` takes parameters from has for other classes: those parameters would give the
-    answers of one class the name of another, so they are initialised.
+    """The heads of `objective` that were trained for other classes in the run that `start` takes parameters from. They are initialised,
+    since their parameters would give the answers of one class the name of another.
 
     classes, saved: the names of this run's classes and of that run's, in the order of the logits; the case of letters does not matter.
     """

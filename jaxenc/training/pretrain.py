@@ -106,11 +106,12 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
 
 
 def _train(job: Job, start: Start, workdir: pathlib.Path, work: Workdir, called: float) -> Outcome:
-    """called: when the run was asked for, by `time.monotonic`."""
+    """Trains from `start`; the arguments are checked. called: `time.monotonic()` when the user asked for the run."""
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
         fresh, load_teacher = fresh_heads(start, objective), None
-        classes, saved = job.run.objective.classes, of_checkpoint(start.path, job.models).objective.classes if start.kind == "init" else ()
+        classes = job.run.objective.classes
+        saved = of_checkpoint(start.path, job.models).objective.classes if start.kind == "init" else ()
         renamed = renamed_heads(start, objective, classes, saved)
         if job.teacher:
             load_teacher = functools.partial(teachers.load_params, job.teacher, job.run, workdir, job.models)

@@ -46,15 +46,15 @@ def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequen
 
 
 def refuse_fixed(paths: Iterable[str]) -> None:
-    """Raises UserError for the first of the dotted `paths` that may not change on a resume: nor may it in the evaluation of a
-    checkpoint. A field that no run has is reported as unknown."""
+    """Raises UserError for the first of the dotted `paths` that an evaluation may not set: a field that may not change on a resume, or one
+    that no run has."""
     run = config.to_dict(Run())
     free = [path for path, _ in config.flatten(run) if _may_change(path, MAY_CHANGE)]
     for path in paths:
         if path not in free:
             close = difflib.get_close_matches(path, free, n=3)
             advice = f"did you mean {', '.join(close)}?" if close else f"an evaluation takes {', '.join(free)}"
-            # Of parts that come in kinds, such as the model, other kinds have other fields.
+            # A part that comes in kinds, such as the model, may have fields that its default kind lacks.
             part, _, name = path.partition(".")
             known = name and part in run and ("kind" in run[part] or name.split(".")[0] in run[part])
             raise UserError("the checkpoint decides it in an evaluation" if known else "no such field", f"config.{path}", advice)
@@ -70,7 +70,7 @@ def both_values(found: Sequence[tuple[str, Any, Any]]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """`value` as a message shows it: of a sha256, its first 12 digits."""
+    """`value` as a message shows it; a sha256 by its first 12 digits."""
     text = str(value)
     return "(not set)" if value == "" else text[:12] + "..." if re.fullmatch("[0-9a-f]{64}", text) else text
 

@@ -45,15 +45,15 @@ def _refuse(saved: Run, manifest: Mapping[str, Any] | None, job: Job, workdir: p
 
 
 def _changed(saved: Run, manifest: Mapping[str, Any] | None, job: Job) -> list[tuple[str, Any, Any]]:
-    """(field, saved value, value now) of all that differs and may not. Of other data, the field that the user sets is named, and only where
-    none of them differs the data's fingerprint. manifest: of the saved run's data, None where it is not there."""
+    """(field, saved value, value now) of all that differs and may not. For other data it names the fields that the user set, or the data's
+    fingerprint where none of them differs. manifest: of the saved run's data, None where it is not there."""
     ours = json.loads(job.files[MANIFEST])
     other_tokenizer = manifest is not None and refusals.tokenizer_of(manifest) != refusals.tokenizer_of(ours)
     if other_tokenizer:
-        # Or the numbers that follow from the tokenizer would be named as if they had been set.
+        # Otherwise the numbers that follow from the tokenizer would be named as if the user had set them.
         saved = saved.with_vocabulary(job.vocabulary)
     free = (*MAY_CHANGE, *DATA[:2], "objective.teacher", *(["train.steps"] if not job.run.uses_steps else []))
-    # Of the parsed Run, so that a field which did not exist when the checkpoint was written has its default.
+    # Parsed Runs are compared, so that a field which did not exist when the checkpoint was written has its default.
     theirs, here = config.to_dict(saved), config.to_dict(job.run)
     found = refusals.refused(theirs, here, free)
     if manifest is not None and manifest.get("fingerprint") != ours["fingerprint"]:

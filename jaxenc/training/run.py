@@ -25,9 +25,9 @@ from jaxenc.training import phases
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
-# The largest size that a config may name without an array of it: allenai/bilm-tf's 793,471 words, whose published weights have no softmax.
+# A size up to this needs no array of that size: allenai/bilm-tf has 793,471 words, and its published weights have no softmax.
 UNSEEN = 1 << 20
-# The largest number of layers that may share their arrays; published models have up to 48 (microsoft/deberta-v2-xxlarge).
+# As many layers may share their arrays; published models have up to 48 (microsoft/deberta-v2-xxlarge).
 SHARED = 64
 
 

@@ -57,7 +57,7 @@ def load(directory: str | Path) -> Tokenizer:
 
 
 def _load(folder: Path, mark: frame_files.Mark | None) -> Tokenizer:
-    """mark: of a folder whose tokenizer.json has another frame than the vocabulary came with, which is read in its place."""
+    """mark: of a folder whose tokenizer.json frames texts otherwise than the vocabulary does: the vocabulary's own frame is then read."""
     if (path := folder / JSON).is_file() and not model_folder.is_source(folder):
         return _opened(path, {"post_processor": mark.own} if mark else {})
     if (path := folder / "vocab.txt").is_file():
@@ -137,8 +137,8 @@ def _own(path: Path, held: Mapping[str, Any]) -> Tokenizer:
 
 
 def _of(path: Path, data: Mapping[str, Any], found: auto.Opened, own: Callable[[Path, dict[str, Any]], Tokenizer]) -> Tokenizer:
-    """The tokenizer of what `auto` opened: what `own` makes of it if all rules and roles are those of a vocabulary that jaxenc makes:
-    fingerprint, files and the way to add words then stay what they were. Else it is a published one."""
+    """The tokenizer of what `auto` opened. If all rules and roles are those of a vocabulary that jaxenc makes, `own` opens it, so that its
+    fingerprint, its files and the way to add words stay what they were; otherwise it is a published one."""
     held = json.loads(found.tool.to_str())
     if isinstance(data["model"].get("vocab"), list):
         held["model"]["vocab"] = data["model"]["vocab"]  # with the scores as they are written

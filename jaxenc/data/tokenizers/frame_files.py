@@ -20,7 +20,7 @@ from jaxenc.files import read_json
 SECTION = "post_processor"  # of JSON
 CLASS, FOLLOWS = "tokenizer_class", "PreTrainedTokenizerFast"  # in SETTINGS, as the next two; the class that follows JSON to the letter
 FRAME = "frame"
-SAME = "tokenizer_json_sha256"  # of the tokenizer.json that says what the .model beside it says
+SAME = "tokenizer_json_sha256"  # of a tokenizer.json that was written from the .model beside it
 
 
 def files(own: Mapping[str, str | bytes], frame: Frame, cls: tuple[str, int], sep: tuple[str, int]) -> dict[str, str | bytes]:

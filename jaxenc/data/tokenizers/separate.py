@@ -68,7 +68,7 @@ def by_edges(written: Callable[[str], str]) -> Rule:
 
 
 def alone(rule: Rule, tool: library.Tokenizer) -> Rule:
-    """`rule`, of words that no added piece of `tool` joins to others.
+    """`rule`, for words that no added piece of `tool` joins to others.
 
     A piece with a blank in it is found where a word ends as the piece does before its first blank; one that takes the blanks around it,
     in the words that hold it. Both are looked for in the word as it is written and as it is normalized.

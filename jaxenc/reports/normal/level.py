@@ -13,7 +13,7 @@ SLOWER = 3.0
 SHARE = 0.5  # of that position: a run below it is late
 SCATTER = 0.03  # positions: of the evaluations of tiny runs
 AFTER_WARMUP = 2.0  # times the warm-up, during which any run may stay on the plateau
-STANDS_STILL = 0.1  # positions gained in the last third of the steps: on their way out the references gain 0.3 and more
+STANDS_STILL = 0.1  # positions gained in the last third of the steps: references that leave the plateau gain 0.3 and more
 # In positions. The references end at 2.1 or less. 2 nats after 800,000 steps (google-research/bert#968) would be 2.4 on their text, and 1.5
 # nats 2.6. Text that repeats gets lower, and so does a label that the input shows.
 LOWEST = 4.0

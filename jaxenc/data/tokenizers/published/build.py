@@ -97,7 +97,8 @@ def _roles(path: Path, data: Mapping[str, Any], named: Mapping[str, str], ids: M
 
 
 def _never_unknown(model: Mapping[str, Any]) -> bool:
-    """Whether the library takes a text with unknown characters, or none are: BPE leaves them out where it names no unknown piece."""
+    """Whether the model needs no `unk_token`: Unigram has `unk_id`, BPE without one leaves unknown characters out, and with all 256 bytes
+    no character is unknown."""
     return model["type"] == "Unigram" or (model["type"] == "BPE" and (not model.get("unk_token") or model["vocab"].keys() >= BYTES))
 
 
@@ -162,7 +163,7 @@ def _pair(merge: str | Sequence[str]) -> Sequence[str]:
 
 
 def _cached(data: Mapping[str, Any], literal: library.Tokenizer) -> Kind:
-    """A kind whose words may be cached: not at all where nothing is known about a rule of the file."""
+    """The kind of the vocabulary, which says which words may be cached: none if a rule of the file is unknown here."""
     normalizer = _steps(data.get("normalizer"), "normalizers")
     splitters = _steps(data.get("pre_tokenizer"), "pretokenizers")
     steps, kinds = {step["type"] for step in normalizer if not _within_words(step)}, [step["type"] for step in splitters]

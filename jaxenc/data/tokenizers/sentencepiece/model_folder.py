@@ -169,7 +169,8 @@ def _build(source: Source) -> Tokenizer:
 
 
 def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
-    """What the fingerprint covers: of models that the tokenizers library reads alike, what it covered when that library read them."""
+    """What the fingerprint covers. For models that a tokenizer.json can express it stays what it was when the tokenizers library read
+    them."""
     if not source.beyond:
         return {"type": "unigram", "pieces": source.scored, "hidden": sorted(reserved), **source.rules.facts}
     rules = {"lowercase": source.lowercase, "strip_accents": source.strip_accents, "roles": source.specials.pieces}
@@ -198,7 +199,7 @@ def _only_here(source: Source) -> str:
 
 def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenizer:
     """The model with `more` after it: the start of a word, or a word, that is one of them is always that piece, the longest. In a unigram
-    model its score is its length: all others have none above 0. In the other types it is a piece of the user's.
+    model its score is its length, and no other piece has one above 0. In the other types it is a piece of the user's.
 
     Raises Unsupported for a model whose words do not begin with the mark, UserError for what no word starts with.
     """

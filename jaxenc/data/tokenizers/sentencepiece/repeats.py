@@ -5,9 +5,9 @@ from each of its characters. A passage of n characters that occurs again costs n
 (sentencepiece 0.2.2).
 
 A piece lies within a word, and everything is counted by word, so where sentences end hardly changes a vocabulary. So in text that repeats,
-chance decides which blanks and line ends end a sentence, and two copies of a passage soon differ. What may change: a string that is always
-followed by the same character is no first piece, and a word that was always followed by an end, as a whole line is in scripts without
-blanks, now is one. FREE leaves text that is read in seconds as it is.
+chance decides which blanks and line ends end a sentence, and two copies of a passage soon differ. What may change are the first pieces: the
+trainer takes no string that is always followed by the same character. A word that was always followed by an end, such as a whole line in
+a script without blanks, may now be one. FREE leaves text that is read in seconds as it is.
 """
 
 from collections.abc import Iterable, Iterator

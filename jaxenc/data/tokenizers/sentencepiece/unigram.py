@@ -139,9 +139,9 @@ def _library(
 
 
 def _config(facts: Facts, rules: Rules, roles: Specials) -> dict[str, object]:
-    """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
-    tokenizer.json: they are not roles. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
-    asked for."""
+    """What transformers reads in tokenizer_config.json. Transformers' classes for XLNet and ALBERT are not named, since they replace the
+    rules in tokenizer.json by their own. Token types are asked for, since transformers 5 leaves them out by default: CLS would be of the
+    first segment."""
     ends = [piece for piece, _ in facts.pieces if piece in ENDS]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -162,7 +162,7 @@ def spelled(piece: str) -> str:
 def _extended(facts: Facts, rules: Rules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it: the start of a word, or a word, that is one of them is always that piece, the longest.
 
-    Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.
+    The logarithm of its probability is its length, and no other piece has one above 0. Raises UserError for what no word starts with.
     """
     for piece in more:
         if piece in facts.hidden:
