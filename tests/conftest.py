@@ -98,6 +98,17 @@ def tuned(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     return made_once("tuned", make)
 
 
+@pytest.fixture
+def bucket_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty `tests.bucket`, where no request has an accident yet, with an empty cache on this machine."""
+    from tests import bucket
+
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
+    monkeypatch.setattr(bucket.Bucket, "accident", bucket.Bucket.__dict__["accident"])
+    return bucket.register(tmp_path / "bucket") + "b"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("second_python", "how the ids begin of the tests that also run on the second Python", type="linelist")
 

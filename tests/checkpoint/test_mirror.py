@@ -41,15 +41,12 @@ def plain(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def root(bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of an empty bucket, with an empty cache on this machine, in an empty folder."""
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    yield bucket.register(tmp_path / "bucket") + "b"
-    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    yield bucket_url
     assert not any((tmp_path / "empty").iterdir()), "a URL became a folder"
 
 
@@ -80,13 +77,13 @@ def test_memory_is_a_url_too(root: str, run: Run, plain: Path, tmp_path: Path) -
     system.rm("/test_mirror", recursive=True)
 
 
-@pytest.mark.parametrize("cache", ["lost", "ahead"])
+@pytest.mark.parametrize("copy", ["lost", "ahead"])
 def test_a_resume_on_any_machine_goes_on_from_the_url(
-    cache: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    copy: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The half-written step 20 is passed over, wherever the copy of this machine stands."""
     here = tmp_path / "cache" / "runs" / cache.key(begun) / "0" / "run"
-    if cache == "ahead":
+    if copy == "ahead":
         shutil.copytree(plain, here)
     pretrain(run, f"{begun}/")
     said = capsys.readouterr().err
