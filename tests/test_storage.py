@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -10,22 +9,19 @@ import pytest
 
 from jaxenc import storage
 from jaxenc.errors import UserError
-from tests import bucket
 from tests.bucket import Bucket, cut_off
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a folder in an empty object store."""
+def url(bucket_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a folder in an empty object store."""
     monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    yield bucket.register(tmp_path / "bucket") + "b/run"
-    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    return f"{bucket_url}/run"
 
 
 @pytest.mark.parametrize("kind", ["bucket", "memory", "file"])
-def test_a_folder_gives_back_what_was_put_into_it(kind: str, place: str, tmp_path: Path) -> None:
-    folder = storage.folder({"bucket": place, "memory": "memory://test_storage/run/", "file": f"file://{tmp_path}/far/run"}[kind])
+def test_a_folder_gives_back_what_was_put_into_it(kind: str, url: str, tmp_path: Path) -> None:
+    folder = storage.folder({"bucket": url, "memory": "memory://test_storage/run/", "file": f"file://{tmp_path}/far/run"}[kind])
     assert folder.files() == {} and folder.names() == []
     with pytest.raises(FileNotFoundError):
         folder.read("a.txt")
@@ -43,32 +39,32 @@ def test_a_folder_gives_back_what_was_put_into_it(kind: str, place: str, tmp_pat
         fsspec.filesystem("memory").rm("/test_storage", recursive=True)
 
 
-def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(Bucket, "find", lambda *given, **more: {f"b/run/{name}": {"size": 1} for name in ("a", "x/../../a", "")})
     monkeypatch.setattr(Bucket, "ls", lambda *given, **more: ["b/run/a", "b/run/..", "b/run"])
-    assert storage.folder(place).files() == {"a": 1} and storage.folder(place).names() == ["a"]
+    assert storage.folder(url).files() == {"a": 1} and storage.folder(url).names() == ["a"]
 
 
-def test_a_refusal_that_passes_is_tried_again_and_told(place: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = storage.folder(place)
+def test_a_refusal_that_passes_is_tried_again_and_told(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = storage.folder(url)
     Bucket.accident = staticmethod(cut_off("put", 503, 2))
     folder.write("a.txt", b"a")
     assert folder.read("a.txt") == b"a"
-    assert capsys.readouterr().err == f"{place}/a.txt: cannot be written (status 503): trying again in 0 s\n" * 2
+    assert capsys.readouterr().err == f"{url}/a.txt: cannot be written (status 503): trying again in 0 s\n" * 2
 
 
 @pytest.mark.parametrize("code, tries", [(503, 3), (429, 3), (403, 1), (400, 1)])
-def test_a_refusal_that_stays_is_one_line(place: str, code: int, tries: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_that_stays_is_one_line(url: str, code: int, tries: int, capsys: pytest.CaptureFixture[str]) -> None:
     Bucket.accident = staticmethod(cut_off("put", code, 99))
     with pytest.raises(
         UserError, match=rf"run/a\.txt: cannot be written \(status {code}\); check the address, the network and your permissions$"
     ):
-        storage.folder(place).write("a.txt", b"a")
+        storage.folder(url).write("a.txt", b"a")
     assert len(capsys.readouterr().err.splitlines()) == tries - 1
 
 
-def test_a_download_that_fails_leaves_nothing(place: str, tmp_path: Path) -> None:
-    folder = storage.folder(place)
+def test_a_download_that_fails_leaves_nothing(url: str, tmp_path: Path) -> None:
+    folder = storage.folder(url)
     folder.write("a.txt", b"a")
     Bucket.accident = staticmethod(cut_off("get", 403, 1))
     with pytest.raises(UserError, match="cannot be read"):
@@ -101,8 +97,8 @@ def test_an_address_with_dots_is_refused(url: str) -> None:
         storage.folder(url)
 
 
-def test_a_full_disk_on_this_machine_is_not_a_fault_of_the_address(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = storage.folder(place)
+def test_a_full_disk_on_this_machine_is_not_a_fault_of_the_address(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = storage.folder(url)
     folder.write("a", b"content")
     monkeypatch.setattr(storage, "written", lambda path, durable: contextlib.nullcontext(Path("/dev/full")))
     with pytest.raises(

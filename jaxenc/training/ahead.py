@@ -134,8 +134,8 @@ def estimate(small: tuple[int, int], large: tuple[int, int], room: float) -> int
 
 def largest(found: Target, number: int, first: Forecast) -> Forecast:
     """The forecast of phase `number` with the largest batch that fits, within 4 % of its rows, which are a multiple of `rows_a_step`.
-    first: the forecast with the phase's own batch. The memory of a step grows nearly linearly with its rows, so one to six compilations are enough. Where no
-    batch fits, neither does the forecast."""
+    first: the forecast with the phase's own batch. The memory of a step grows nearly linearly with its rows, so one to six compilations
+    are enough. Where no batch fits, neither does the forecast."""
     unit, phase = rows_a_step(found), first.phase
     of_rows = lambda count: forecast(found, number, dataclasses.replace(phase, batch=count * unit))
     known = {phase.batch // unit: first}

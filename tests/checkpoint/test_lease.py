@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,11 @@ from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.lease import NAME, Lease
 from jaxenc.errors import UserError
 from jaxenc.storage import Folder
-from tests import bucket
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    return storage.folder(bucket.register(tmp_path / "bucket") + "b/run")
+def folder(bucket_url: str) -> Folder:
+    return storage.folder(f"{bucket_url}/run")
 
 
 def written(folder: Folder, **facts: object) -> None:

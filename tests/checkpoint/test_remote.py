@@ -1,7 +1,7 @@
 """Steps at a URL: there or not there, whole or set aside, whatever dies in between."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,14 +31,12 @@ def killed(kind: str, ending: str, done: bool) -> Callable[[str, str, bool], Non
 
 
 @pytest.fixture
-def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteSteps]:
+def steps(bucket_url: str, tmp_path: Path) -> RemoteSteps:
     """Steps 10, 20 and 30 at a URL."""
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    remote = RemoteSteps(storage.folder(bucket.register(tmp_path / "bucket") + "b/run/checkpoints"))
+    remote = RemoteSteps(storage.folder(f"{bucket_url}/run/checkpoints"))
     for step in (10, 20, 30):
         save(remote, step, tmp_path / "made")
-    yield remote
-    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    return remote
 
 
 def save(remote: RemoteSteps, step: int, made: Path) -> None:

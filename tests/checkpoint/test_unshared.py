@@ -5,7 +5,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import pytest
 
 from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint.arrays import is_part
@@ -16,10 +15,8 @@ from tests.checkpoint import unshared
 from tests.faults.gang import Gang
 
 
-def test_what_two_processes_upload_is_one_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    url = bucket.register(tmp_path / "bucket") + "b/run"
+def test_what_two_processes_upload_is_one_checkpoint(bucket_url: str, tmp_path: Path) -> None:
+    url = f"{bucket_url}/run"
     command = (sys.executable, "-m", "tests.checkpoint.unshared", tmp_path / "bucket", tmp_path / "caches", url)
     with Gang(2, 2, command, RESTARTS="0") as gang:
         assert gang.end() == 0, gang.said

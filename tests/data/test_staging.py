@@ -23,10 +23,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def url(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    url = bucket.register(tmp_path / "bucket") + "b/data"
+def url(built: Path, bucket_url: str) -> str:
+    url = f"{bucket_url}/data"
     shutil.copytree(built, bucket.at(url))
     return url
 

@@ -11,7 +11,6 @@ from typing import Protocol
 import pytest
 
 from jaxenc.training.pretrain import pretrain
-from tests import bucket
 from tests.faults import alone
 from tests.faults.alone import Nano
 from tests.faults.commands import make_task
@@ -42,11 +41,9 @@ def undisturbed_alone(nanos: Callable[..., Nano], made_once: MadeOnce) -> Callab
 
 
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where nothing is yet, in an empty bucket, with an empty cache on this machine."""
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    return bucket.register(tmp_path / "bucket") + "b/run"
+def url(bucket_url: str) -> str:
+    """Where nothing is yet, in an empty bucket."""
+    return f"{bucket_url}/run"
 
 
 class Table(Protocol):

@@ -44,23 +44,20 @@ def test_the_table_of_a_model(kind: str, layers: int, tmp_path: Path, capsys: py
     np.testing.assert_allclose(np.sum(found["mix"], axis=1), 1, rtol=1e-6)
 
 
-def test_the_table_goes_to_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_the_table_goes_to_a_url(bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     """That of a folder, and nothing else; the features are gone from the cache. A second probe does not write over it, and one at a URL
     that may not be written to does not begin."""
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    root = bucket.register(tmp_path / "bucket")
     given = command(probing.saved("bert", tmp_path / "model"), tmp_path, "--epochs", "1", "--batch", "16")
-    far = [*given, "--workdir", f"{root}b/probes/"]
+    far = [*given, "--workdir", f"{bucket_url}/probes/"]
     assert main(given) == main(far) == 0
-    assert [path.name for path in bucket.at(f"{root}b/probes").iterdir()] == ["probe.json"]
-    assert bucket.at(f"{root}b/probes/probe.json").read_bytes() == (tmp_path / "out" / "probe.json").read_bytes()
+    assert [path.name for path in bucket.at(f"{bucket_url}/probes").iterdir()] == ["probe.json"]
+    assert bucket.at(f"{bucket_url}/probes/probe.json").read_bytes() == (tmp_path / "out" / "probe.json").read_bytes()
     assert not any((tmp_path / "cache" / "new").iterdir())
     capsys.readouterr()
     assert main(far) == 2
-    assert capsys.readouterr().err == f"jaxenc: {root}b/probes: exists already, a folder with probe.json; choose another --workdir\n"
+    assert capsys.readouterr().err == f"jaxenc: {bucket_url}/probes: exists already, a folder with probe.json; choose another --workdir\n"
     monkeypatch.setattr(bucket.Bucket, "accident", staticmethod(bucket.cut_off("put", 403, 1)))
-    assert main([*given, "--workdir", f"{root}b/none"]) == 2
+    assert main([*given, "--workdir", f"{bucket_url}/none"]) == 2
     assert "b/none/.probe: cannot be written (status 403)" in (said := capsys.readouterr().err) and len(said.splitlines()) == 1
 
 

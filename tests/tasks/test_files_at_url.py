@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,14 @@ from jaxenc.tasks import conll, squad_files
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
 from tests import bucket
-from tests.bucket import Bucket
 from tests.tasks.test_squad_files import item, nested, written
 from tests.tasks.tiny_task import make_task
 
 
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(bucket_url: str) -> str:
     """Of an empty folder in an object store."""
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
-    yield bucket.register(tmp_path / "bucket") + "b/task"
-    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    return f"{bucket_url}/task"
 
 
 def test_rows_of_a_table(url: str, tmp_path: Path) -> None:

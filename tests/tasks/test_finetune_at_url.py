@@ -48,14 +48,11 @@ def done(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_device: None) -> Iterator[str]:
+def root(bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_device: None) -> Iterator[str]:
     """The URL of an empty bucket. The cache and the current folder are empty too, and the folder has to stay so."""
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    yield bucket.register(tmp_path / "bucket") + "b"
-    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    yield bucket_url
     assert not any((tmp_path / "empty").iterdir()), "a URL became a folder"
 
 

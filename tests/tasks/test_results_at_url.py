@@ -26,9 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["", "/seed_0", "/seed_0/checkpoints/30"])
-def test_the_same_model_is_kept(below: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
-    url = bucket.register(tmp_path / "bucket") + "b/tuned"
+def test_the_same_model_is_kept(below: str, folder: Path, bucket_url: str) -> None:
+    url = f"{bucket_url}/tuned"
     shutil.copytree(folder, bucket.at(url))
     here, why = kept(f"{folder}{below}")
     assert kept(f"{url}{below}") == (str(here).replace(str(folder), url), why)
