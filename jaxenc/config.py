@@ -42,7 +42,7 @@ def to_dict(value: Any) -> dict[str, Any]:
 def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables: Tables = MappingProxyType({})) -> Any:
     """An instance of `cls` from a nested mapping; missing fields take their default.
 
-    where: the name of `data` in messages; tables: of the fields declared with `kinds`, each of which takes the classes of its table that
+    where: the name of `data` in messages. tables: for the fields declared with `kinds`, each of which takes the classes of its table that
     are of its type. Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of the wrong
     type, a whole number above LARGEST and `data` that is not a mapping.
     """

@@ -33,7 +33,7 @@ class UserError(Exception):
         return type(self)(self.what, f"{where}: {self.where}" if self.where else where, self.fix)
 
     def renamed(self, here: object, there: object) -> Self:
-        """The same error with `there` in the place of `here`: of what a copy stands for, in that of the copy."""
+        """The same error with `there` instead of `here`, such as a URL instead of the path of its copy."""
         return type(self)(*(text.replace(str(here), str(there)) for text in (self.what, self.where, self.fix)))
 
 

@@ -54,7 +54,7 @@ def written(path: Path, durable: bool = True) -> Iterator[Path]:
 
 
 def _rename(error: OSError, hidden: Path, shown: Path) -> None:
-    """Puts `shown`, which the user knows, in the place of `hidden` in the file name of `error`."""
+    """Replaces `hidden` in the file name of `error` by `shown`, which the user knows."""
     if isinstance(error.filename, str) and Path(error.filename).is_relative_to(hidden):
         error.filename = str(shown / Path(error.filename).relative_to(hidden))
 

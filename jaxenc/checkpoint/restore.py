@@ -175,7 +175,7 @@ def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = (
 
 
 def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:
-    """Those of `branches`, top-level names of a parameter tree, of which the checkpoint has no leaf, trained or frozen."""
+    """Those of `branches`, top-level names of a parameter tree, that have no leaf in the checkpoint, trained or frozen."""
     there = {path.split("/")[0] for path in _home(_stored(step_dir))}
     return tuple(name for name in branches if name not in there)
 

@@ -6,7 +6,7 @@ from jaxenc.cli.parser import Parser
 
 
 def add_arguments(parser: Parser) -> None:
-    """Adds `--input`, and `--raw` and `--pieces`, of which one may be given."""
+    """Adds `--input`, and `--raw` or `--pieces`."""
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     cuts = parser.add_mutually_exclusive_group()
     cuts.add_argument("--raw", action="store_true", help="the model's tokenizer cuts a line into words, such as punctuation marks")

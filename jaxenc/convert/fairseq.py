@@ -14,7 +14,7 @@ from jaxenc.files import read_json, read_lines
 from jaxenc.formats import pytorch
 from jaxenc.inference.model import Model
 
-# Of several files in a folder the first of these that is there.
+# If a folder has several files, the first of these is read.
 PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 DICT, ENCODER, MERGES = "dict.txt", "encoder.json", "vocab.bpe"
 AGAIN = "copy or download it again"

@@ -223,7 +223,7 @@ def _of_rest(folder: Path) -> UserError | None:
 
 
 def _of_file(path: Path) -> UserError:
-    """What a file is that was named in the place of a folder."""
+    """The error for a file that was named instead of a folder. It says what the file is."""
     if path.suffix in (".index", ".meta") or ".data-" in path.name:
         return UserError("one file of a TensorFlow checkpoint", path, _from("tf", path.with_suffix("")))
     if path.suffix == ".pt" and (path.parent / "dict.txt").is_file():

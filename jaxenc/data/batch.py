@@ -24,7 +24,7 @@ class Field:
     least: int = 0
 
     def sized(self, axis: str, size: int) -> "Field":
-        """This field with a number in the place of a named axis; itself where it does not have the axis."""
+        """This field with a number instead of a named axis; itself where it does not have the axis."""
         return dataclasses.replace(self, shape=tuple(size if one == axis else one for one in self.shape))
 
 
@@ -73,8 +73,8 @@ def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
 
 
 def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int], fields: Mapping[str, Field] = FIELDS) -> None:
-    """Raises UserError when a value of a field is below the field's lowest or reaches the field's bound; a bound of 0 is none. Of a float32
-    field only an infinite value is refused; NaN means that the value is not known.
+    """Raises UserError when a value of a field is below the field's lowest or reaches the field's bound; a bound of 0 is none. In a float32
+    field only infinite values are refused; NaN means that the value is not known.
 
     On the host, because JAX clamps an index past the end of a table or returns NaN where other libraries raise.
     """

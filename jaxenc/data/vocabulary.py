@@ -48,7 +48,7 @@ class Vocabulary:
 
 
 def unnamed(size: int) -> Vocabulary:
-    """`size` ids of which nothing is known: where a model has no tokenizer. Its special ids mean nothing."""
+    """`size` ids of unknown meaning, for a model without a tokenizer. The special ids mean nothing."""
     return Vocabulary(size, pad=0, unk=0, cls=0, sep=0, mask=0, reserved=(), fingerprint="")
 
 

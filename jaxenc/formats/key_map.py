@@ -186,7 +186,7 @@ def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mappi
 
 
 def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
-    """Their names of the leaves of which `held`, the names of a file, has neither the tensor nor a copy."""
+    """Their names of the leaves that a file lacks: neither the tensor nor a copy of it is among `held`, the names in the file."""
     return list(dict.fromkeys(entry.theirs for entry in entries if not any(name in held for name in entry.names)))
 
 

@@ -15,7 +15,7 @@ LABELS = (Label("start", bound="length"), Label("end", bound="length"), Label("a
 INPUTS = (Label("context", axis="length", bound=2),)
 # The weight of the loss of `answerable` (google-research/electra configure_finetuning.py, answerable_weight; zihangdai/xlnet run_squad.py).
 ANSWERABLE_WEIGHT = 0.5
-# Of an entry of the search for which a row has no place: its place, and its score.
+# The place and the score of an entry of the search if the row has no place left for it.
 NOWHERE, WORST = -1, -1e30
 
 

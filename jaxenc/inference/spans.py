@@ -46,7 +46,7 @@ class Spans(Sequence[str]):
 def of_pieces(tool: Tokenizer, text: str, word: str = "") -> Spans:
     """The pieces of a text as its words. Pieces of the same character, such as bytes, are one; those of white space are none.
 
-    word: each of its occurrences (`find`) is one word, in the place of all pieces that overlap it.
+    word: each of its occurrences (`find`) is one word, instead of all pieces that overlap it.
     """
     found = list(find(tool, text, word)) if word else []
     places: list[Place] = []

@@ -27,7 +27,7 @@ from jaxenc.tree import Tree
 class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     """An encoder with any heads, such as those of a fine-tuned model.
 
-    Of a pair of networks it uses the one that has these heads: the generator for `mlm`, which cannot be combined with others, and the
+    In a pair of networks it uses the one that has these heads: the generator for `mlm`, which cannot be combined with others, and the
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier`, `regressor`, `multilabel`, `choice` and `next_sentence` read a

@@ -235,7 +235,7 @@ def moment_names(optimizer: Optimizer, params: Tree, names: Tree) -> Any:
     """The logical axis names of every leaf of the moments: those of its parameter for a moment of the same shape, () for a count, and None
     for every axis of a moment of another shape, such as Adafactor's rows and columns, which are replicated.
 
-    params: the trained parameters or their shapes; names: the same tree with a tuple of names in the place of each array.
+    params: the trained parameters or their shapes; names: the same tree with a tuple of names instead of each array.
     The result goes to `sharding.partition.shardings` beside `jax.eval_shape(optimizer.init, params)`.
     """
     leaves, axes = dict(tree.leaves(params)), dict(tree.leaves(names))

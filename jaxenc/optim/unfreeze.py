@@ -38,7 +38,7 @@ def starts(unfreeze: Sequence[str], trained: Tree, params: Tree) -> Tree:
 
 
 def begun(values: Tree, starts: Tree, clock: Array) -> Tree:
-    """`values`, with zeros in the place of the leaves that do not train yet. clock: i32, the step in the phase's schedule."""
+    """`values`, with zeros instead of the leaves that do not train yet. clock: i32, the step in the phase's schedule."""
     return jax.tree.map(lambda leaf, start: jnp.where(clock >= start, leaf, 0) if start else leaf, values, starts)
 
 

@@ -20,7 +20,7 @@ from jaxenc.training.settings import EvalConfig, TrainConfig
 
 STOPPED, GOING = "stopped", "running or killed"
 FILES = (METRICS, prepare.CONFIG, EVENTS)
-# In every row of metrics.jsonl: where it belongs. The others are numbers of the model.
+# The names in every row of metrics.jsonl that say where it belongs. The others are numbers of the model.
 ADDRESS = ("step", "split", "seconds")
 
 

@@ -80,7 +80,7 @@ def all_summed(sums: Tree, mesh: Mesh) -> Tree:
 
 
 def _gather(leaf: jax.Array, axes: tuple[str, ...], dim: int, parts: int) -> jax.Array:
-    """The whole array of which every device of `axes` has one of `parts` parts of dimension `dim`."""
+    """The whole array, from the `parts` parts along dimension `dim` that the devices of `axes` have, one each."""
     if not _by_whole_parts(dim, leaf.shape[dim]):
         return jax.lax.all_gather(leaf, axes, axis=dim, tiled=True)
     whole = (*leaf.shape[:dim], parts * leaf.shape[dim], *leaf.shape[dim + 1 :])

@@ -15,7 +15,7 @@ from jaxenc.tree import Tree
 def shardings(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> Tree:
     """A tree of NamedSharding with the structure of `shapes`, any tree of arrays or ShapeDtypeStructs.
 
-    names: the same tree with a tuple of logical axis names in the place of each array, () for a scalar.
+    names: the same tree with a tuple of logical axis names instead of each array, () for a scalar.
     An axis that `fsdp` does not divide stays whole over it, which costs memory only (`whole_over_fsdp` lists such arrays). Raises
     UserError, with the parameter's path, when `tensor` does not divide an axis; ValueError when an array has another number of axes than
     names, or as `rules.spec` does.

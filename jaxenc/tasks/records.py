@@ -21,7 +21,7 @@ from jaxenc.tasks.row_files import Form, Row
 
 # Between the names that a column may have.
 OR = "|"
-# In advice, where only the task knows which field it is; the fields that are options of commands too.
+# What advice says where only the task knows the field (`choosing` replaces it); the fields that are options of commands too.
 ANY_FIELD, OPTIONS = "in the field of the task for it", ("text", "label")
 _TABULAR = (".tsv", ".tab", ".txt", ".csv")
 # The readers' messages name options of `jaxenc data`; a task has these instead.

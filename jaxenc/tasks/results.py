@@ -15,7 +15,7 @@ from jaxenc.storage import below
 from jaxenc.tasks.scores import DEGENERATE
 from jaxenc.training.record import is_name, is_number
 
-# Of a work directory and of the run directory of one seed.
+# Names in a work directory: the results of all seeds, the result in the run directory of one seed, such run directories.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold

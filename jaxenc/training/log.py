@@ -114,7 +114,7 @@ class Log:
             "skipped": int(report["skipped"]),
         }
         if rate:
-            # Of a mean row: the steps since the last line may have rows of several lengths.
+            # Those of a mean row: the steps since the last line may have rows of several lengths.
             tokens, flops = self._tokens / (step - first), self._flops / (step - first)
             numbers |= {"tokens_per_second": rate * tokens, "mfu": perf.utilisation(flops, rate, device, self._mesh.size)}
         self._recorder.row(step, "train", numbers)

@@ -184,7 +184,7 @@ def _long_words(job: Job) -> list[str]:
 
 
 def _goes_by_words(job: Job, objective: ObjectiveConfig) -> bool:
-    """Whether `objective`, in the place of the run's own, reads where words start. Raises UserError for one that cannot be built."""
+    """Whether `objective`, instead of the run's own, would read where words start. Raises UserError for one that cannot be built."""
     other = dataclasses.replace(job, run=dataclasses.replace(job.run, objective=objective), programs=Programs())
     return "word_starts" in other.objective(job.run.plan[0]).reads
 

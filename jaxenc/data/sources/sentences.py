@@ -115,7 +115,7 @@ def open_sentences(shards: Shards, config: DataConfig, batch: int, seed: int, ev
     """The streams of a split, one for each slot of `batch`. seed: no row depends on it. limit: rows of an evaluation, the first of all
     streams in turn, 0 for all.
 
-    Raises UserError as `check_sentences`, and for a text of which a slot would not have a whole row.
+    Raises UserError as `check_sentences`, and for a text that is too short to give each slot a whole row.
     """
     check_sentences(config, batch)
     layout = Sentences(shards, config.length)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxenc.data.batch import Batch, pad_rows
 from jaxenc.data.sources.walk import Walk
 
-# Streams of an evaluation, as far as the text has so many: a number of its own, so that no batch and no mesh changes a held-out number.
+# The most streams of an evaluation. It does not depend on the batch or the mesh, so neither changes a held-out number.
 HELD_OUT = 64
 
 

@@ -12,8 +12,8 @@ from jaxenc.data.store import Shards
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """Row i is CLS, the tokens i * (length - 2) to (i + 1) * (length - 2) of the split, SEP; the last row is padded. Of a vocabulary
-    without CLS or SEP it is the tokens i * length to (i + 1) * length alone.
+    """Row i is CLS, the tokens i * (length - 2) to (i + 1) * (length - 2) of the split, SEP; the last row is padded. With a
+    vocabulary without CLS or SEP it is the tokens i * length to (i + 1) * length alone.
 
     An epoch shows every token exactly once; a row may begin in one document and end in another.
     """

@@ -137,7 +137,7 @@ def _sums(counts: np.ndarray) -> np.ndarray:
 
 
 def merged(known: Encoded, other: Encoded, whole: np.ndarray) -> Encoded:
-    """`known`, with the texts of `other` in the place of those in `whole` (bool [texts])."""
+    """`known`, with the texts of `other` instead of those in `whole` (bool [texts])."""
     lengths = known.lengths.copy()
     lengths[whole] = other.lengths
     there, kept = np.repeat(whole, lengths), ~np.repeat(whole, known.lengths)

@@ -29,7 +29,7 @@ ENDINGS = (
     (("pooler",), "Model", {"pooled": ("pooler_output",)}),
     ((), "Model", {}),
 )
-# Of dropout on the inputs of heads.
+# The dropout rates on the inputs of heads: {field: heads}.
 RATES = {"classifier_dropout_prob": (*ON_TEXTS, "tags")}
 FIELDS = {
     "vocab_size": "vocab_size",

@@ -31,7 +31,7 @@ ENDINGS = (
     (("pooler",), "Model", {"pooled": ("pooler_output",)}),
     ((), "Model", {}),
 )
-# Of dropout on the inputs of heads.
+# The dropout rates on the inputs of heads: {field: heads}.
 RATES = {"classifier_dropout": (*ON_TEXTS, "tags")}
 # RoBERTa's classification head has it twice.
 ROBERTA_RATES = {"classifier_dropout": (*ON_TEXTS, "tags", "pooler")}

@@ -21,7 +21,7 @@ ENDINGS = (
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
     ((), "Model", {}),
 )
-# Of dropout on the inputs of heads.
+# The dropout rates on the inputs of heads: {field: heads}.
 RATES = {"seq_classif_dropout": ON_TEXTS, "qa_dropout": ("spans",)}
 FIELDS = {
     "vocab_size": "vocab_size",
@@ -36,7 +36,7 @@ FIELDS = {
 }
 # transformers has no field for it (modeling_distilbert.py).
 NORM_EPSILON = 1e-12
-# Of `pre_classifier`, the dense layer before the classes of a text, which is read as a pooler.
+# The activation of `pre_classifier`, the dense layer before the classes of a text, which is read as a pooler.
 POOLER = "relu"
 
 

@@ -32,7 +32,7 @@ ENDINGS = (
     (("rtd",), "ForPreTraining", {"rtd": ("logits",)}),
     ((), "Model", {}),
 )
-# Of dropout on the inputs of heads; ElectraForMultipleChoice has a field of its own.
+# The dropout rates on the inputs of heads: {field: heads}. ElectraForMultipleChoice has a field of its own.
 RATES = {"classifier_dropout": ("classifier", "regressor", "multilabel", "tags", "pooler")}
 CHOICE_RATES = {"summary_last_dropout": ("choice",)}
 FIELDS = {**berts.FIELDS, "embedding": "embedding_size"}

@@ -14,7 +14,7 @@ LARGEST = 1 << 31
 MOST_FILTERS = 64
 # n_characters while training and in published options, which reserve id 0 for padding. The table has SIZE rows in both.
 CHARACTER_IDS = (SIZE, SIZE + 1)
-# Of the gates, at run time, in TensorFlow's cell and in AllenNLP's.
+# What TensorFlow's cell and AllenNLP's add to the forget gate at run time.
 FORGET_BIAS = 1.0
 CONVERTED = "a word is read by its characters, with an LSTM in each direction"
 

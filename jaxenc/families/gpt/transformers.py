@@ -38,7 +38,7 @@ FIELDS = {
 }
 # Our activation for each value of `afn` in transformers 5.24 (modeling_openai.py), whose gelu is the tanh form.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
-# Of dropout on the input of the head.
+# The dropout rates on the inputs of heads: {field: heads}.
 RATES = {"summary_first_dropout": ("choice",)}
 # The head of OpenAIGPTDoubleHeadsModel as computed here, which is also the default of transformers.
 SUMMARY = {"summary_type": "cls_index", "summary_use_proj": True, "summary_proj_to_labels": True, "summary_activation": None}

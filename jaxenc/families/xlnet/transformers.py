@@ -49,7 +49,7 @@ FIELDS = {
 DEFAULTS = {"width": 1024, "layers": 24, "heads": 16, "feed_forward": 4096}
 # The settings that a classifier here computes, which are also the defaults of transformers.
 SUMMARY = {"summary_type": "last", "summary_use_proj": True, "summary_activation": "tanh"}
-# Of dropout on the inputs of heads.
+# The dropout rates on the inputs of heads: {field: heads}.
 RATES = {"summary_last_dropout": ON_TEXTS}
 # Fields of a run that neither kind of file states.
 UNSTATED = ("data.length", "data.reuse", "objective.permutation", "objective.memory", "objective.predictions")

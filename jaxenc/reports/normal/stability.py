@@ -8,8 +8,8 @@ from jaxenc.findings import PROBLEM, WARNING, Finding
 from jaxenc.reports.normal.evidence import Evidence
 from jaxenc.reports.normal.series import WINDOW, Series
 
-# Of the fall from the first loss to the lowest, in running medians of WINDOW rows. Healthy runs rise by 0.05 and less; facebookresearch/
-# fairseq#1533 went from 1.8 back to 10.1, its whole fall.
+# A share of the fall from the first loss to the lowest, in running medians of WINDOW rows. Healthy runs rise by 0.05 and less;
+# facebookresearch/fairseq#1533 went from 1.8 back to 10.1, its whole fall.
 ROSE = 0.25
 NOISE = 4.0  # standard deviations of the rows around their median: less is chance
 SKIPPED = 0.01  # of the steps: with bfloat16 or float32 products a healthy run has none

@@ -113,7 +113,7 @@ def _decoder(written: Any, where: Path) -> dict[int, library.AddedToken]:
 
 
 def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What special_tokens_map.json puts in the place of `values`."""
+    """The entries of special_tokens_map.json, which replace those of `values`."""
     written = read_json(path, AGAIN) if path.is_file() else {}
     out: dict[str, Any] = {}
     for name, value in written.items():
