@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the scripts of this folder share: the same options with the same names, and a dry run that can be pasted into a shell. Sourced, not
-# run; it works with the bash 3.2 of macOS too.
+# What the scripts of this folder share: options of the same names, and a dry run that can be pasted into a shell. Sourced, not run; it
+# works with the bash 3.2 of macOS too.
 #
 #   --name RUN      the name of the run and of all that is made for it: small letters, digits and -
 #   --workdir DIR   its work directory, a folder that every machine sees or gs://BUCKET/RUN; it is added to COMMAND, which may hold it instead

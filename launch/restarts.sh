@@ -45,7 +45,7 @@ saved() { # WORKDIR: `NUMBER TEXT`; a newer checkpoint, of whichever seed, makes
     }'
 }
 
-idle=-1 last='' newest='' # restarts in a row without a newer checkpoint (the first start is none); what `saved` said before the last start
+idle=-1 last='' newest='' # restarts in a row without a newer checkpoint, -1 before the first end; what `saved` said before the last start
 
 starting() { # before each start
   [ -n "$last" ] || read -r last newest < <(saved "$workdir")

@@ -32,7 +32,8 @@ dead() { # the code of a process that has ended; false while it lives
   status=$?
 }
 
-# EXIT_CODE: of several processes found dead at once, the heaviest died first, and the others crashed because they missed it.
+# EXIT_CODE: of several processes that are found dead at once, the one with the largest weight is taken to have died first: the others
+# crashed because they missed it.
 weigh() {
   case $1 in
     0) echo 0 ;;
@@ -65,7 +66,7 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
     done
     pids=("${left[@]}")
     if [ -z "$last" ] && [ "$code" -ne 0 ]; then
-      # Who stops on request is followed by the others, unless it went before they met; who fails leaves them waiting for it.
+      # If a process stopped on request, the others stop too, unless it did so before they met. If it failed, they would wait for it.
       [ "$code" -eq 75 ] || tell TERM
       last=$((SECONDS + kill_after))
     fi

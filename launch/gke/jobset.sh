@@ -10,7 +10,7 @@
 #            and -- COMMAND
 #   status, logs, follow
 #   stop     the pods end with a checkpoint; `resume` continues the run
-#   delete   also needed before `run` can continue a run whose JobSet has ended: kubectl leaves that as it is
+#   delete   removes the JobSet; also needed before `run` can continue a run whose JobSet has ended, which kubectl does not restart
 #
 # Everywhere: [--dry-run]. Exit 75 and nodes that are taken away restart the run, as often as it takes. A crash restarts it --restarts times in
 # all. 2, 3, 126 and 127 end it. PYTHON renders jobset.yaml.

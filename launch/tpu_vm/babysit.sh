@@ -11,7 +11,7 @@ say() { # MESSAGE: prints it, unless it was the last one
 
 state() { # of the queued resource; `none` where there is none, nothing where the service does not answer
   local answer
-  answer=$(gcloud compute tpus queued-resources describe "$name" "${place[@]}" --format='value(state.state)' 2>&1) && echo "$answer" && return
+  answer=$(gcloud compute tpus queued-resources describe "$name" "${location[@]}" --format='value(state.state)' 2>&1) && echo "$answer" && return
   case $answer in *NOT_FOUND*) echo none ;; *) echo "$answer" >&2 ;; esac
 }
 

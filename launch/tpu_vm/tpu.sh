@@ -32,14 +32,14 @@ case $spot$reserved$best_effort in 11*) fail "give one of --spot, --reserved and
 case $verb in create | babysit) [ "${type:+$version}" ] || fail "$verb needs --type and --version" ;; esac
 case $verb in run | babysit) settle ;; esac
 case $verb$workdir in *://*) ;; babysit*) fail "--workdir is $workdir: a new slice has empty disks; write gs://BUCKET/$name" ;; esac
-place=(--zone="$zone" ${project:+--project="$project"})
+location=(--zone="$zone" ${project:+--project="$project"})
 home=jaxenc-$name # on the workers, in the user's home
 
 resource() { run gcloud compute tpus queued-resources "$@"; }
 on() { # all, or the number of a worker of the first slice; a command for its shell
   local node=0
   [ "$1" != all ] || node=all
-  resource ssh "$name" "${place[@]}" --node="$node" --worker="$1" --command="$2"
+  resource ssh "$name" "${location[@]}" --node="$node" --worker="$1" --command="$2"
 }
 worker() { on "$1" "bash $home/launch/tpu_vm/worker.sh $2"; }
 states() { on all "if [ -e $home/launch ]; then bash $home/launch/tpu_vm/worker.sh state; else echo jaxenc-state: absent on \$(hostname); fi"; }
@@ -49,7 +49,7 @@ create() {
   [ "$slices" -eq 1 ] || nodes=(--node-count="$slices" --node-prefix="$name")
   if [ "$spot" ]; then tier=(--spot); elif [ "$reserved" ]; then tier=(--reserved); fi
   if [ "$best_effort" ]; then tier=(--best-effort) track=(alpha); fi # gcloud has it in alpha only
-  run gcloud ${track[@]+"${track[@]}"} compute tpus queued-resources create "$name" "${place[@]}" --accelerator-type="$type" \
+  run gcloud ${track[@]+"${track[@]}"} compute tpus queued-resources create "$name" "${location[@]}" --accelerator-type="$type" \
     --runtime-version="$version" "${nodes[@]}" ${tier[@]+"${tier[@]}"}
 }
 
@@ -72,17 +72,17 @@ setup() { # its parts are joined by &&: babysit calls this where `set -e` is off
   local archive=${TMPDIR:-/tmp}/$home.tgz idle="! systemctl is-active --quiet $home || { echo 'tpu: the run is on: stop it first' >&2; exit 2; }"
   [ -z "$wheel" ] || [ -f "$wheel" ] || fail "--wheel is $wheel: there is no such file"
   pack "$archive" &&
-    resource scp "$archive" "$name:$home.tgz" "${place[@]}" --node=all --worker=all &&
+    resource scp "$archive" "$name:$home.tgz" "${location[@]}" --node=all --worker=all &&
     on all "$idle; rm -rf $home && mkdir $home && tar -xzf $home.tgz -C $home && bash $home/launch/tpu_vm/worker.sh setup $(quote "$extras")"
 }
 
 start() { worker all "start $(quoted "$workdir" -- "${command[@]}")"; }
-delete() { resource delete "$name" "${place[@]}" --force --quiet; }
+delete() { resource delete "$name" "${location[@]}" --force --quiet; }
 # shellcheck source=launch/tpu_vm/babysit.sh
 source "$root/launch/tpu_vm/babysit.sh"
 case $verb in
   run) start ;;
-  status) resource describe "$name" "${place[@]}" --format='value(state.state, state.failedData.error.message)'; states ;;
+  status) resource describe "$name" "${location[@]}" --format='value(state.state, state.failedData.error.message)'; states ;;
   logs | follow) worker "$worker" "$verb" ;;
   stop) worker all stop ;;
   *) "$verb" ;;
