@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jaxenc import cache, storage
 from jaxenc.checkpoint.remote import RemoteSteps
-from jaxenc.checkpoint.verify import CHECKSUMS
+from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, FROZEN
 from jaxenc.errors import UserError
 from jaxenc.files import one_at_a_time, user_errors
 from jaxenc.processes import barriers
@@ -24,15 +24,15 @@ def downloaded(url: str, check: bool, what: str, step: int = 0, frozen: bool = F
         above, _, last = folder.url.rpartition("/")
         remote, wanted = RemoteSteps(storage.folder(above)), int(last) if last.isdigit() else -1
     else:
-        remote = RemoteSteps(folder.below("checkpoints") if "checkpoints" in names else folder)
-    run = remote.folder.url.removesuffix("/checkpoints")
+        remote = RemoteSteps(folder.below(CHECKPOINTS) if CHECKPOINTS in names else folder)
+    run = remote.folder.url.removesuffix(f"/{CHECKPOINTS}")
     root = cache.root() / "models" / cache.key(run)
-    directory = root / "checkpoints"
+    directory = root / CHECKPOINTS
     with one_at_a_time(root, storage.HERE), user_errors(root, storage.HERE), Bars().shown(f"downloading {url}"):
         if frozen:
-            copies = storage.folder(run).below("frozen")
+            copies = storage.folder(run).below(FROZEN)
             for name in copies.names():
-                RemoteSteps(copies.below(name)).newest(root / "frozen" / name, check, aside=False)
+                RemoteSteps(copies.below(name)).newest(root / FROZEN / name, check, aside=False)
         newest = wanted is None
         found = remote.newest(directory, check, aside=False) if newest else _one(remote, wanted, directory, check, what)
     if found is None:

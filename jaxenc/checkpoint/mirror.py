@@ -14,8 +14,8 @@ from jaxenc import storage
 from jaxenc.checkpoint.lease import Lease
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.upload import Upload
-from jaxenc.checkpoint.verify import none_is_whole
-from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
+from jaxenc.checkpoint.verify import CHECKPOINTS, FROZEN, none_is_whole
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 from jaxenc.processes import barriers
@@ -62,7 +62,7 @@ class Mirror(Workdir):
         """As `Workdir.newest`; the folder has no arrays."""
         remote = self._steps(directory)
         steps = remote.steps()
-        return remote.download_facts(steps[-1], directory / STEPS) if steps else None
+        return remote.download_facts(steps[-1], directory / CHECKPOINTS) if steps else None
 
     def holds(self, directory: Path, step: int) -> bool:
         """As `Workdir.holds`; reads no file of the step."""
@@ -71,9 +71,9 @@ class Mirror(Workdir):
     def verified(self, directory: Path, step: int) -> Path:
         """As `Workdir.verified`. Each process downloads what its copy lacks."""
         remote = self._steps(directory)
-        if problems := remote.download(step, directory / STEPS, self._check):
+        if problems := remote.download(step, directory / CHECKPOINTS, self._check):
             raise UserError(problems[0], f"checkpoint {remote.folder.url}/{step}", "delete this run to train it again")
-        return directory / STEPS / str(step)
+        return directory / CHECKPOINTS / str(step)
 
     def keep(self, directory: Path, steps: Collection[int]) -> None:
         """As `Workdir.keep`."""
@@ -109,11 +109,11 @@ class Mirror(Workdir):
         return self._folder if directory == self.path else self._folder.below(directory.relative_to(self.path).as_posix())
 
     def _steps(self, directory: Path) -> RemoteSteps:
-        return RemoteSteps(self._at(directory / STEPS))
+        return RemoteSteps(self._at(directory / CHECKPOINTS))
 
     def _is_of_steps(self, path: Path) -> bool:
         """Whether a path of the copy is in a folder of checkpoints."""
-        return bool({STEPS, FROZEN} & set(path.relative_to(self.path).parts[:-1]))
+        return bool({CHECKPOINTS, FROZEN} & set(path.relative_to(self.path).parts[:-1]))
 
     def _read_first(self) -> None:
         names = (name for name in self._folder.files() if name.endswith(READ_FIRST) and name.count("/") < 2)
@@ -127,7 +127,7 @@ class Mirror(Workdir):
     def _fill(self, directory: Path, step: int) -> int:
         """Makes the copy of a run equal to the URL; returns its newest complete step, -1 without one. step: the one to download in other
         processes than 0, which chooses it."""
-        for other in self.path.glob(f"*/{STEPS}"):
+        for other in self.path.glob(f"*/{CHECKPOINTS}"):
             if other.parent != directory:
                 shutil.rmtree(other)
         directory.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ class Mirror(Workdir):
                 shutil.rmtree(path)
         for name in frozen:
             self._newest(directory / FROZEN / name, -1)
-        newest = self._newest(directory / STEPS, step)
+        newest = self._newest(directory / CHECKPOINTS, step)
         if newest < 0 and self._lease and (aside := self._steps(directory).aside()):
             raise none_is_whole(aside, run.url)
         return newest

@@ -11,8 +11,8 @@ from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.lease import BUSY, Lease
 from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
-from jaxenc.checkpoint.verify import CHECKSUMS
-from jaxenc.checkpoint.workdir import FROZEN, STEPS, Workdir
+from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, FROZEN
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.data.folders import is_ignored, is_run_config, listed, matches, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors
@@ -22,7 +22,7 @@ from jaxenc.progress import Bars
 from jaxenc.storage import Folder
 
 # What a run may leave that was killed before it wrote its config.json.
-BEGUN = {STEPS, FROZEN, "tensorboard"}
+BEGUN = {CHECKPOINTS, FROZEN, "tensorboard"}
 
 
 @contextlib.contextmanager
@@ -68,8 +68,8 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
 def is_saved(workdir: str | Path, step: int) -> bool:
     """Whether a work directory, or the one at a URL, has a checkpoint of `step`."""
     if storage.is_url(workdir):
-        return step in RemoteSteps(storage.folder(str(workdir)).below(STEPS)).steps()
-    return (Path(workdir) / STEPS / str(step)).is_dir()
+        return step in RemoteSteps(storage.folder(str(workdir)).below(CHECKPOINTS)).steps()
+    return (Path(workdir) / CHECKPOINTS / str(step)).is_dir()
 
 
 def _mirror(folder: Folder, path: Path, check: bool, only: Collection[str], owned: contextlib.ExitStack) -> Mirror:

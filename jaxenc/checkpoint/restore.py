@@ -14,7 +14,7 @@ from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
-from jaxenc.checkpoint.verify import CHECKSUMS, STATE, newest_valid, none_is_whole, verify
+from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, STATE, newest_valid, none_is_whole, verify
 from jaxenc.errors import UserError
 from jaxenc.storage import AS_TEXT, is_url, must_be_local
 
@@ -107,7 +107,7 @@ def find(path: str | Path, check: bool, what: str) -> Path:
         if problems:
             raise UserError(problems[0], f"{what} {path}", "name another step")
         return path
-    directory = path / "checkpoints" if (path / "checkpoints").is_dir() else path
+    directory = path / CHECKPOINTS if (path / CHECKPOINTS).is_dir() else path
     step = newest_valid(directory, check, set_aside=False)
     if step is None:
         raise UserError("holds no valid checkpoint", f"{what} {path}", "name a run directory or one of its checkpoints")

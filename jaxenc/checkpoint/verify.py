@@ -19,6 +19,7 @@ Entry = dict[str, Any]  # {"size": in bytes, "sha256": of the bytes} of a file
 Entries = Mapping[str, Entry]
 CHECKSUMS = "CHECKSUMS.json"
 STATE = "state"  # the folder of a step with its arrays
+CHECKPOINTS, FROZEN = "checkpoints", "frozen"  # the folders of a run directory with its steps, and with parameters that never change
 FORMAT = 1
 READERS = 4
 LEFT = "left where it is"

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from jaxenc.checkpoint import verify
 from jaxenc.checkpoint.upload import NoUpload
+from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
-
-STEPS, FROZEN = "checkpoints", "frozen"
 
 
 class Workdir:
@@ -31,16 +30,16 @@ class Workdir:
     def newest(self, directory: Path) -> Path | None:
         """The folder of the newest checkpoint in a run directory, None without one; names and sizes of its files are checked, not their
         bytes. Process 0 calls it."""
-        step = verify.newest_valid(directory / STEPS, check=False, set_aside=False)
-        return None if step is None else directory / STEPS / str(step)
+        step = verify.newest_valid(directory / CHECKPOINTS, check=False, set_aside=False)
+        return None if step is None else directory / CHECKPOINTS / str(step)
 
     def holds(self, directory: Path, step: int) -> bool:
         """Whether a run directory has a checkpoint of `step` that verifies. Process 0 calls it."""
-        return not verify.verify(directory / STEPS / str(step), contents=self._check)
+        return not verify.verify(directory / CHECKPOINTS / str(step), contents=self._check)
 
     def verified(self, directory: Path, step: int) -> Path:
         """The folder of a checkpoint in a run directory. Every process calls it. Raises UserError if it does not verify."""
-        folder = directory / STEPS / str(step)
+        folder = directory / CHECKPOINTS / str(step)
 
         def check() -> None:
             if problems := verify.verify(folder, contents=self._check):
@@ -51,8 +50,8 @@ class Workdir:
 
     def keep(self, directory: Path, steps: Collection[int]) -> None:
         """Deletes all checkpoints in a run directory except `steps`. Process 0 calls it."""
-        for step in set(verify.steps(directory / STEPS)) - set(steps):
-            shutil.rmtree(directory / STEPS / str(step))
+        for step in set(verify.steps(directory / CHECKPOINTS)) - set(steps):
+            shutil.rmtree(directory / CHECKPOINTS / str(step))
 
     def upload(self, directory: Path) -> NoUpload:
         """The upload of the steps in a directory of checkpoints."""

@@ -7,6 +7,7 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
@@ -37,7 +38,7 @@ def write_run(
             files["tokenizer"] = folder / "tokenizer"
         if tune is not None:
             files[recipe.RECORD] = recipe.to_json(tune)
-        with Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
+        with Manager(folder / CHECKPOINTS, CheckpointConfig()) as checkpoints:
             checkpoints.save(0, {"params": params}, files)
 
 

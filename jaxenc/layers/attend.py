@@ -41,6 +41,12 @@ FASTEST = (
 FASTEST_RELATIVE = (Choice("bfloat16", True, 512, "pallas"),)
 
 
+def check(setting: str, name: str) -> None:
+    """Raises UserError unless `setting`, which messages call `name`, is `auto` or one of BACKENDS."""
+    if setting not in ("auto", *BACKENDS):
+        raise UserError(f"{name} is {setting!r}", fix=f"use auto, {', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}")
+
+
 def resolve(
     backend: str, platform: str, compute: jnp.dtype, dropout_rate: float, length: int, relative: bool = False, packed: bool = False
 ) -> str:
@@ -52,8 +58,7 @@ def resolve(
     where a backend that cannot run would fail late. Raises UserError for pallas and cudnn where they cannot run: both need a GPU; cudnn
     also needs bfloat16 and no attention dropout, which jax's interface to it does not have.
     """
-    if backend not in ("auto", *BACKENDS):
-        raise UserError(f"attention is {backend!r}", fix=f"use auto, {', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}")
+    check(backend, "attention")
     gpu, compute = platform in ("gpu", "cuda"), jnp.dtype(compute).name
     if backend == "cudnn" and relative:
         raise UserError("attention is 'cudnn', which has no relative positions", fix="use 'auto' or 'xla', or 'pallas' on a gpu")

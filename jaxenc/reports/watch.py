@@ -51,8 +51,8 @@ def look(workdir: str) -> Seen:
     """What a run directory says now; of one at a URL, its files are copied first. Raises UserError for files that are damaged."""
     if not storage.is_url(workdir):
         storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
-        return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, "checkpoints")))
-    steps = RemoteSteps(storage.folder(workdir).below("checkpoints")).steps()
+        return _look(workdir, pathlib.Path(workdir), verify.steps(pathlib.Path(workdir, verify.CHECKPOINTS)))
+    steps = RemoteSteps(storage.folder(workdir).below(verify.CHECKPOINTS)).steps()
     with cache.at_hand(workdir, history.FILES) as folder:
         return _look(workdir, folder, steps)
 
@@ -64,7 +64,7 @@ def _look(name: str, folder: pathlib.Path, steps: Sequence[int]) -> Seen:
         return Seen(name, checkpoint=newest)
     found = history.read(folder, name)
     happened = {event["step"]: event["time"] for event in found.events if event["event"] == "checkpoint"}
-    local = folder / "checkpoints" / str(newest) / verify.CHECKSUMS
+    local = folder / verify.CHECKPOINTS / str(newest) / verify.CHECKSUMS
     saved = local.stat().st_mtime if local.is_file() else happened.get(newest, 0.0)
     if storage.is_url(name):
         return Seen(name, found, max((event["time"] for event in found.events), default=0.0), newest, saved)

@@ -14,8 +14,8 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.lease import BUSY
 from jaxenc.checkpoint.open_workdir import opened
-from jaxenc.checkpoint.verify import steps
-from jaxenc.checkpoint.workdir import STEPS, Workdir
+from jaxenc.checkpoint.verify import CHECKPOINTS, steps
+from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import fingerprint
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import held, user_errors, write_bytes
@@ -95,7 +95,7 @@ def _merged(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) ->
 
 
 def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> str:
-    step = max(steps(directory / STEPS), default=0)
+    step = max(steps(directory / CHECKPOINTS), default=0)
     return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
 

@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Collection
 
 from jaxenc import cache, storage
+from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.errors import UserError
 from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results, seeds_in
 
@@ -26,16 +27,16 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
 def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
     """The run directory of `folder`, a path or a URL: `folder` itself, or the run that it is a checkpoint of."""
     if isinstance(folder, str):
-        folder = folder.rstrip("/").removesuffix("/checkpoints")
-        above, _, last = folder.rpartition("/checkpoints/")
+        folder = folder.rstrip("/").removesuffix(f"/{CHECKPOINTS}")
+        above, _, last = folder.rpartition(f"/{CHECKPOINTS}/")
         return above if last.isdigit() else folder
-    return folder.parent.parent if folder.parent.name == "checkpoints" else folder
+    return folder.parent.parent if folder.parent.name == CHECKPOINTS else folder
 
 
 def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
     """The checkpoint of `step` in the run of `folder`, which is as in `run_of`."""
     run = run_of(folder)
-    return f"{run}/checkpoints/{step}" if isinstance(run, str) else run / "checkpoints" / str(step)
+    return f"{run}/{CHECKPOINTS}/{step}" if isinstance(run, str) else run / CHECKPOINTS / str(step)
 
 
 def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tuple[pathlib.Path, str]:
@@ -53,7 +54,7 @@ def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tup
         raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
     if (folder / RESULT).is_file():
         outcome = Outcome.read(folder / RESULT)
-        return folder / "checkpoints" / str(outcome.step), why
+        return folder / CHECKPOINTS / str(outcome.step), why
     return folder, why
 
 

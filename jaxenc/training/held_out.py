@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.download import downloaded_by_all
-from jaxenc.checkpoint.verify import steps
+from jaxenc.checkpoint.verify import CHECKPOINTS, steps
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
@@ -97,7 +97,7 @@ def find_checkpoint(workdir: str | pathlib.Path, step: int, check: bool = True) 
         return downloaded_by_all(str(workdir), check, "--workdir", step, frozen=True)
     must_be_local(workdir, "--workdir", AS_TEXT)
     workdir = pathlib.Path(workdir)
-    directory = workdir / "checkpoints"
+    directory = workdir / CHECKPOINTS
 
     def find() -> str:
         if step and step not in (there := steps(directory)):

@@ -17,6 +17,7 @@ from jaxenc.checkpoint.lease import BUSY
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.restore import Start
+from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
@@ -78,11 +79,11 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
 
         def choose() -> list[Any]:
             holding.enter_context(held(workdir, BUSY))
-            return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
+            return restore.choose(workdir / CHECKPOINTS, continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         with job.bars.shown("checking the checkpoints"):
             start = Start.from_json(barriers.from_primary("start", choose))
-            start = restore.on_this_machine(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
+            start = restore.on_this_machine(start, workdir / CHECKPOINTS, continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
         if not work.per_process:
             refusals.refuse_other_folder(workdir)
@@ -129,7 +130,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path, work: Workdir, called:
             work.publish()
         if job.teacher:
             teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], work)
-        directory = workdir / "checkpoints"
+        directory = workdir / CHECKPOINTS
         log, step = job.run.log, int(state.step)
         events = Events(workdir) if barriers.is_primary() else NoEvents()
         with (

@@ -9,7 +9,7 @@ from typing import Any
 from jaxenc import config
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.restore import Start
-from jaxenc.checkpoint.verify import newest_valid
+from jaxenc.checkpoint.verify import CHECKPOINTS, newest_valid
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.training import phases, position, refusals
@@ -81,10 +81,10 @@ def how_else(job: Job, workdir: pathlib.Path) -> str:
 
 
 def _kept(job: Job, workdir: pathlib.Path) -> str:
-    step = newest_valid(workdir / "checkpoints", check=False, set_aside=False)
+    step = newest_valid(workdir / CHECKPOINTS, check=False, set_aside=False)
     if step is None:
         return "choose another --workdir"
-    start, quoted = Start("continue", workdir / "checkpoints" / str(step), step), shlex.quote(str(workdir))
+    start, quoted = Start("continue", workdir / CHECKPOINTS / str(step), step), shlex.quote(str(workdir))
     if not refusals.same_tokenizer(job, start.path):
         return refusals.tokenizer_advice(start.path)
     if _state_fits(job, start):

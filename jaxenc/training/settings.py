@@ -4,6 +4,7 @@ import dataclasses
 
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
+from jaxenc.layers import attend
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +47,7 @@ class TrainConfig:
             )
         if self.remat not in ("none", "block", "attention"):
             raise UserError(f"train.remat is {self.remat!r}", fix="use none, block or attention")
-        if self.attention not in ("auto", "xla", "cudnn", "pallas"):
-            raise UserError(f"train.attention is {self.attention!r}", fix="use auto, xla, cudnn or pallas")
+        attend.check(self.attention, "train.attention")
         if self.dupe_factor >= 2**31:
             raise UserError(f"train.dupe_factor is {self.dupe_factor}", fix="it is at most 2^31 - 1")
         if not 0 <= self.seed < 2**31:

@@ -13,7 +13,7 @@ from jaxenc import config
 from jaxenc.checkpoint import migrate, restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid
+from jaxenc.checkpoint.verify import CHECKSUMS, FROZEN, newest_valid
 from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.errors import UserError
 from jaxenc.families import Models
@@ -25,7 +25,7 @@ from jaxenc.storage import is_url
 from jaxenc.training.run import Run, from_dict, of_checkpoint, to_json
 from jaxenc.tree import Tree
 
-RECORD, FROZEN, FIELD = "teacher.json", "frozen", "objective.teacher"
+RECORD, FIELD = "teacher.json", "objective.teacher"
 
 
 @dataclasses.dataclass(frozen=True)
