@@ -28,7 +28,7 @@ def verdict(found: Results) -> str:
     """The score to quote, in a sentence."""
     done, metric = len(found.seeds) - found.failed, found.shown.get(found.metric, found.metric)
     same = f" A seed has one answer for all: {REMEDY}." if found.degenerate else ""
-    failed = f" {found.failed} of {len(found.seeds)} seeds failed and are not in these numbers." if found.failed else ""
+    failed = f" {found.left_out}." if found.failed else ""
     if found.metric not in found.summary:
         return f"No dev set, so no scores.{failed}" if done else "All seeds failed."
     spread = found.summary[found.metric]

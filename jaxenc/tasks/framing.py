@@ -73,10 +73,9 @@ class Framing:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of texts, taken literally: `[MASK]` in a text is brackets and letters. Half of a surrogate pair, which JSON can write, is
         read as U+FFFD, as in `data.readers.document.documents_of`."""
-        texts = [SURROGATE.sub("\ufffd", text) for text in texts]
         if self.spells:
-            return [self.ids_of_words(self.tokenizer.split(text))[0] for text in texts]
-        return self.tokenizer.encode(texts)
+            return [self.ids_of_words(self.tokenizer.split(text))[0] for text in _in_unicode(texts)]
+        return self.tokenizer.encode(_in_unicode(texts))
 
     def ids_of_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """(ids of a text that is already split into words, without special pieces; for each id the number of its word). A word may have
@@ -95,7 +94,7 @@ class Framing:
     def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """The ids of texts, as `ids` gives them, and of each id the first character of the text that it stands for and the end
         (exclusive)."""
-        return self.tokenizer.encode_offsets([SURROGATE.sub("\ufffd", text) for text in texts])
+        return self.tokenizer.encode_offsets(_in_unicode(texts))
 
     def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
         """The rows of `examples`: each holds the ids of one text, or each of two. wheres: the name of each example in messages.
@@ -170,6 +169,11 @@ def as_tuned(tokenizer: Tokenizer, model: ModelConfig, where: object) -> Tokeniz
     place, other = ("last", "first") if last else ("first", "last")
     print(f"warning: {where}: fine-tuned with CLS {place}, and {model.kind} has it {other}: fine-tune it again", file=sys.stderr)
     return tokenizer.framed_as((CLS_LAST if last else CLS_FIRST).within(max(model.types, 1)))
+
+
+def _in_unicode(texts: Sequence[str]) -> list[str]:
+    """`texts` with U+FFFD for each half of a surrogate pair."""
+    return [SURROGATE.sub("\ufffd", text) for text in texts]
 
 
 def _longest_first(sizes: Sequence[int], room: int) -> list[int]:

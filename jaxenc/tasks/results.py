@@ -117,6 +117,11 @@ class Results:
         return sum(bool(one.failed) for one in self.seeds)
 
     @property
+    def left_out(self) -> str:
+        """Which seeds are not in the summary, in words; '' where all are."""
+        return f"{self.failed} of {len(self.seeds)} seeds failed and are not in these numbers" if self.failed else ""
+
+    @property
     def degenerate(self) -> bool:
         """Whether a seed gives one answer to all examples."""
         return any(one.scores.get(DEGENERATE) for one in self.seeds)
@@ -172,9 +177,7 @@ def table(results: Results) -> list[str]:
     if len(results.seeds) - results.failed > 1:
         for key in SUMMARY:
             lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{width}.4f}" for name in names))
-    if results.failed:
-        lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")
-    return lines + [f"one answer for all: {REMEDY}"] * results.degenerate
+    return lines + [results.left_out] * bool(results.left_out) + [f"one answer for all: {REMEDY}"] * results.degenerate
 
 
 def _is_twice(results: Results, name: str) -> bool:

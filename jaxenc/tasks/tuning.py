@@ -116,7 +116,7 @@ def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfi
     """The objective of a run of `tune` on one model. Raises UserError if the model, or the task on a frozen encoder, has no head."""
     if not tune.frozen.reader:
         # A family without a vector of a text has no heads, neither on texts nor on tokens.
-        if not getattr(model, "pools", ""):
+        if not model.pools:
             what = f"{model.kind} models have no heads to fine-tune with"
             raise UserError(what, fix="train a reader of their features with --config tasks/frozen, or choose a model of another family")
         return tune.task.objective(model)
