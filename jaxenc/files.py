@@ -154,24 +154,24 @@ def mapped(path: Path) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def held(folder: Path, advice: str) -> Iterator[None]:
-    """`folder`, made where it is missing, for this process alone; on leaving, an empty one goes.
+def locked(folder: Path, advice: str) -> Iterator[None]:
+    """Locks `folder`, made where it is missing, against other processes during the block; an empty folder is removed at the end.
 
-    The system lets go of the lock when the process dies, however it dies. Where the file system has no locks nothing is held.
-    Raises UserError `folder`: ...; `advice` when another process holds it.
+    The system releases the lock when the process dies, however it dies. A file system without locks locks nothing. Raises UserError, with
+    `advice`, when another process has the lock.
     """
-    number = _locked(folder, advice)
+    number = _lock(folder, advice)
     try:
         yield
     finally:
-        # Before the lock goes: the next process then sees a folder that is there, or makes its own.
+        # Before the lock is released: the next process then finds a folder, or makes its own.
         with contextlib.suppress(OSError):
             folder.rmdir()
         os.close(number)
 
 
-def _locked(folder: Path, advice: str) -> int:
-    """The number of `folder`, open and locked, as `held` says. Raises UserError as `held`, and then leaves the folder as it is."""
+def _lock(folder: Path, advice: str) -> int:
+    """The number of `folder`, open and locked, as `locked` says. Raises UserError as `locked`, and then leaves the folder as it is."""
     while True:
         with user_errors(folder, "choose another place"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ def made(out: Path) -> Iterator[Path]:
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")
     try:
-        with held(place, "wait for it, or choose another folder"):
+        with locked(place, "wait for it, or choose another folder"):
             shutil.rmtree(place / "new", ignore_errors=True)
             try:
                 with user_errors(out, "free some space or choose another folder"):

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.files import held, made, write_bytes
+from jaxenc.files import locked, made, write_bytes
 
 
 def test_a_made_folder_appears_whole_and_what_a_killed_process_left_goes(tmp_path: Path) -> None:
@@ -31,14 +31,14 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_is_held_by_one_process_and_an_empty_one_goes(tmp_path: Path) -> None:
     refused = pytest.raises(UserError, match="run: another process is writing here; wait")
-    with held(tmp_path / "run", "wait"):
-        with refused, held(tmp_path / "run", "wait"):
+    with locked(tmp_path / "run", "wait"):
+        with refused, locked(tmp_path / "run", "wait"):
             pass
         assert (tmp_path / "run").is_dir()  # the one that is refused leaves it to the one that holds it
     assert not (tmp_path / "run").exists()
-    with held(tmp_path / "run", "wait"):
+    with locked(tmp_path / "run", "wait"):
         (tmp_path / "run" / "kept").touch()
-    with held(tmp_path / "run", "wait"):
+    with locked(tmp_path / "run", "wait"):
         assert (tmp_path / "run" / "kept").exists()
 
 
@@ -52,7 +52,7 @@ def test_a_folder_that_goes_before_it_is_locked_is_made_again(tmp_path: Path) ->
         calls.append(number)
         lock(number, operation)
 
-    with mock.patch.object(fcntl, "flock", late), held(tmp_path / "run", "wait"):
+    with mock.patch.object(fcntl, "flock", late), locked(tmp_path / "run", "wait"):
         (tmp_path / "run" / "kept").touch()
     assert len(calls) == 2 and (tmp_path / "run" / "kept").exists()
 

@@ -15,7 +15,7 @@ from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, FROZEN
 from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.data.folders import is_ignored, is_run_config, listed, matches, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import held, user_errors
+from jaxenc.files import locked, user_errors
 from jaxenc.processes import barriers
 from jaxenc.processes.visible import unseen
 from jaxenc.progress import Bars
@@ -48,7 +48,7 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
         with user_errors(root, storage.HERE):
             root.mkdir(parents=True, exist_ok=True)
         try:
-            owned.enter_context(held(root, BUSY))
+            owned.enter_context(locked(root, BUSY))
         except UserError as error:
             raise UserError(f"{error.what} (its copy {error.where})", folder.url, error.fix) from error
         mirror = _mirror(folder, root / "run", check, only, owned)

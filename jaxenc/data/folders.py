@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxenc import cache, storage
 from jaxenc.errors import UserError
-from jaxenc.files import held, json_object, user_errors
+from jaxenc.files import json_object, locked, user_errors
 from jaxenc.storage import is_url, must_be_local
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
@@ -50,7 +50,7 @@ def new_folder(out: str | Path, option: str) -> Iterator[Callable[[], Path]]:
         raise UserError(f"exists already, {listed(found)}", there.url, f"choose another {option}")
     there.must_be_writable(option)
     here = cache.root() / "new" / cache.key(there.url)
-    with held(here, f"wait for it, or choose another {option}"):
+    with locked(here, f"wait for it, or choose another {option}"):
         try:
             shutil.rmtree(here / "files", ignore_errors=True)  # left by a process that was killed
             yield lambda: _made(here / "files", storage.HERE)

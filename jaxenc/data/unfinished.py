@@ -17,7 +17,7 @@ from jaxenc.data.facts import Facts
 from jaxenc.data.manifest import SPLITS, File, Shard
 from jaxenc.data.shard_writer import Written
 from jaxenc.errors import UserError
-from jaxenc.files import flush, flush_all, held, read_json, write_bytes
+from jaxenc.files import flush, flush_all, locked, read_json, write_bytes
 
 PROGRESS = "progress.json"
 
@@ -169,7 +169,7 @@ def opened(out: Path, request: str) -> Iterator[Unfinished]:
     """
     out = out.resolve()
     place = place_of(out, request)
-    with held(place, "wait for it, or choose another --out"):
+    with locked(place, "wait for it, or choose another --out"):
         build = Unfinished(place, request)
         try:
             yield build
@@ -200,7 +200,7 @@ def remove(out: Path, request: str) -> None:
     """Removes the folder of a build that was killed after it was complete."""
     place = place_of(out.resolve(), request)
     if place.exists():
-        with held(place, "wait for it, or choose another --out"):
+        with locked(place, "wait for it, or choose another --out"):
             _clear(place)
 
 

@@ -18,7 +18,7 @@ from jaxenc.checkpoint.verify import CHECKPOINTS, steps
 from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import fingerprint
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import held, user_errors, write_bytes
+from jaxenc.files import locked, user_errors, write_bytes
 from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 from jaxenc.tasks import results
@@ -68,7 +68,7 @@ def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, work: Workd
     done: list[Outcome] = []
     with contextlib.ExitStack() as holding:
         # Each seed's run locks its own directory. This lock also holds between two seeds, and while the answers are written.
-        hold = lambda: holding.enter_context(held(workdir, BUSY))
+        hold = lambda: holding.enter_context(locked(workdir, BUSY))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
             outcome = _seed(tuning, seed, directory, work, profiled if seed == tune.train.seed else Steps())

@@ -22,7 +22,7 @@ from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
-from jaxenc.files import held
+from jaxenc.files import locked
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers, versions
@@ -78,7 +78,7 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
     with contextlib.ExitStack() as holding:
 
         def choose() -> list[Any]:
-            holding.enter_context(held(workdir, BUSY))
+            holding.enter_context(locked(workdir, BUSY))
             return restore.choose(workdir / CHECKPOINTS, continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         with job.bars.shown("checking the checkpoints"):

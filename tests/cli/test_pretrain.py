@@ -23,7 +23,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.families.gpt.model import GptConfig
-from jaxenc.files import held
+from jaxenc.files import locked
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
@@ -269,7 +269,7 @@ def test_r30_the_number_of_candidates_is_k_as_in_python(
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
-    with held(tmp_path / "run", ""), pytest.raises(UserError, match="another process is writing here"):
+    with locked(tmp_path / "run", ""), pytest.raises(UserError, match="another process is writing here"):
         pretrain(recipe(data), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

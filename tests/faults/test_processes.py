@@ -13,7 +13,7 @@ import pytest
 
 from jaxenc.cli import main
 from jaxenc.config import flatten
-from jaxenc.files import held
+from jaxenc.files import locked
 from jaxenc.processes import versions
 from jaxenc.tasks.results import Results
 from jaxenc.training import prepare
@@ -190,7 +190,7 @@ def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path,
 def test_a_second_launcher_on_a_work_directory_is_refused(several: Several, tmp_path: Path) -> None:
     """Process 0 alone looks at the folder; both say what it found before anything is compiled, and nothing is tried again."""
     workdir = tmp_path / "run"
-    with held(workdir, "of the first launcher"), several.gang(2, 2, workdir) as gang:
+    with locked(workdir, "of the first launcher"), several.gang(2, 2, workdir) as gang:
         assert gang.end() == 2, gang.said
     said = f"jaxenc: {workdir}: another process is writing here; wait for it, or choose another --workdir"
     assert all(f"[{rank}] {said}" in gang.lines for rank in range(2)), gang.said

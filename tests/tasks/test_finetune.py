@@ -13,7 +13,7 @@ import pytest
 from jaxenc import tree
 from jaxenc.checkpoint import restore
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import held
+from jaxenc.files import locked
 from jaxenc.tasks import finetune as finetuning
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
@@ -110,7 +110,7 @@ def test_a_run_that_was_cut_off_is_the_run_that_was_not(model: Path, labelled: L
 def test_a_work_directory_that_another_command_writes_to_is_refused(model: Path, labelled: Labelled, tmp_path: Path) -> None:
     """Also between two seeds, when the run of neither is locked; before anything is compiled."""
     workdir = tmp_path / "runs"
-    with held(workdir, "of the first"), mock.patch.object(pretrain, "begin", side_effect=AssertionError):
+    with locked(workdir, "of the first"), mock.patch.object(pretrain, "begin", side_effect=AssertionError):
         with pytest.raises(UserError, match=f"{workdir}: another process is writing here; wait for it, or choose another --workdir"):
             finetune(labelled(), str(model), workdir)
         assert not list(workdir.iterdir())
