@@ -53,7 +53,7 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
 
 
 def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, work: Workdir, seeds: int, profiled: Steps) -> Results:
-    """As `finetune`, in the folder `workdir`, which is that of `work` on this machine."""
+    """As `finetune`. workdir: the folder of `work` on this machine."""
     if barriers.is_primary():
         print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
     with Bars(barriers.is_primary()).shown("reading the examples and the model"):
@@ -95,6 +95,7 @@ def _merged(tuning: Tuning, kept: Sequence[Outcome], done: Sequence[Outcome]) ->
 
 
 def _stopped(tuning: Tuning, directory: pathlib.Path, seed: int, seeds: int) -> str:
+    """Which seed was stopped and where, as in `Results.stopped`."""
     step = max(steps(directory / CHECKPOINTS), default=0)
     return f"seed {seed}, {seed - tuning.tune.train.seed + 1} of {seeds}, at step {step:,}/{tuning.run.train.steps:,}"
 
