@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Collection
+from typing import ClassVar
 
 from flax import linen as nn
 from jax import Array
@@ -13,6 +14,7 @@ from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.states import States, states
 from jaxenc.layers import attention_maps
 from jaxenc.layers import cache as caches
+from jaxenc.layers.block import Block
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
@@ -27,7 +29,10 @@ class StackedConfig(EncoderConfig):
 
     heads: number of attention heads; it divides `width`.
     feed_forward: inner width of the feed-forward layers.
+    layer_class: the class of a layer, a module with the fields and the arguments of `Block`.
     """
+
+    layer_class: ClassVar[type[nn.Module]] = Block
 
     heads: int
     feed_forward: int
@@ -88,7 +93,7 @@ class StackedEncoder(nn.Module):
     ) -> States:
         """As `contract.Encoder.apply`; `types` is not read where the model has none."""
         hidden, table = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
-        stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
+        stack = Stack(self.config.block, self.config.layers, self.execution, self.config.layer_class, name="encoder")
         return states(stack(hidden, visible, noise, all_layers, cache=cache), table, all_layers, cache is not None)
 
     def attention_maps(self, params: Tree, tokens: Array, types: Array, positions: Array, visible: Visible) -> Array:

@@ -208,4 +208,4 @@ def advised(error: UserError, settings: Settings, more: Mapping[str, Rule] = Map
     for pattern, rule in {**more, **RULES}.items():
         if match := re.search(pattern, error.fix):
             return rule(match, error, settings)
-    raise AssertionError(f"{error.made}: no rule follows the advice of {error}")
+    raise AssertionError(f"{error.made}: no rule follows the advice of {error}: word it as another message, or add a rule to RULES")

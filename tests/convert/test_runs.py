@@ -63,7 +63,7 @@ def test_labels_and_the_poolers_activation_are_kept_and_found_again() -> None:
 
 def test_no_two_objectives_are_found_by_the_same_heads() -> None:
     found = [frozenset(one.trains) for one in OBJECTIVES.values() if one.trains]
-    assert len(set(found)) == len(found) == 6
+    assert len(set(found)) == len(found) >= 6
 
 
 def test_people_hear_what_the_files_do_not_tell() -> None:

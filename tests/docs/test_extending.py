@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxenc
+from jaxenc import rng
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.training.run import Run
 from tests import tiny
@@ -61,7 +62,8 @@ def test_the_head(folder: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_the_objective(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once it is listed, it trains. Its rows are those of a loop over the same draws."""
+    """Once it and the site of its head are listed, it trains. Its rows are those of a loop over the same draws."""
+    monkeypatch.setitem(rng.SITES, "swapped", 64)
     made = run("swapped.py")
     monkeypatch.setitem(OBJECTIVES, "swapped", made["SwappedConfig"])
     own: Run = recipe(Path("data"), objective=made["SwappedConfig"]())

@@ -46,7 +46,7 @@ def test_a_rate_of_the_user_is_not_judged(rate: float, capsys: pytest.CaptureFix
     assert said(capsys, SMALL, {}, FineTune()) == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind, cls in MODELS.items() if getattr(cls(), "pools", "")])
+@pytest.mark.parametrize("kind", [kind for kind, cls in MODELS.items() if cls().fine_tuning])
 def test_models_of_the_published_sizes_are_silent(kind: str, capsys: pytest.CaptureFixture) -> None:
     """At the defaults of each kind, the base size; a small BERT and a small ELECTRA have rates of their own."""
     assert said(capsys, MODELS[kind](), {}) == []
