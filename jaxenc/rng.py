@@ -13,8 +13,8 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
-# Sites of layers, of networks, and of heads that belong to a single objective. Other heads have theirs in `heads/`, from the same numbers: a
-# new site takes one above all that are in use here and there, and below FIRST_OWN_SITE.
+# Sites of layers, of networks, and of heads that belong to a single objective. Other heads have theirs in `heads/`, from the same numbers:
+# a new site takes one above all that are in use here and there, and below FIRST_OWN_SITE.
 SITES = {
     "params": 1,
     "mask": 2,
