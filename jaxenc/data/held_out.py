@@ -36,7 +36,7 @@ def too_few(tokens: int, predicted: float = PREDICTED) -> str:
         return ""
     share = f", {predicted:.0%} of them predicted," if predicted < 1 else ""
     error = f"has a standard error of at least {standard_error(tokens, predicted):.2f} nats"
-    return f"few tokens are held out: a loss on {tokens:,}{share} {error}, and {ERROR} takes {enough(predicted):,}"
+    return f"few tokens are held out: a loss on {tokens:,}{share} {error}; {ERROR} needs {enough(predicted):,} tokens"
 
 
 def hash_of(text: bytes) -> int:

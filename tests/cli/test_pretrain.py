@@ -195,9 +195,9 @@ def test_a_small_held_out_split_is_named_at_the_start(data: Path, tmp_path: Path
     (line,) = said(eval=EvalConfig(rows=2))
     assert f"a loss on {2 * 24}, " in line and line.endswith("; raise eval.rows, or set it to 0 for all of them")
     (line,) = said(objective=MlmConfig(rate=0.3))
-    assert f"a loss on {tokens:,}, 30% of them predicted, has" in line and "and 0.05 takes 9,000;" in line
+    assert f"a loss on {tokens:,}, 30% of them predicted, has" in line and "; 0.05 needs 9,000 tokens;" in line
     (line,) = said(objective=CausalConfig(), model=GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24))
-    assert f"a loss on {tokens:,} has a standard error" in line and "and 0.05 takes 3,000;" in line
+    assert f"a loss on {tokens:,} has a standard error" in line and "; 0.05 needs 3,000 tokens;" in line
 
 
 @pytest.mark.parametrize("flag", ["--init-from", "--continue-from"])

@@ -36,7 +36,7 @@ class Fit:
         each = f"{self.characters / self.tokens:.2f} characters a token"
         yield f"{each}, {self.tokens / self.words:.2f} tokens a word" if self.words else each
         if self.rare > MOST_RARE and self.words:  # the rule comes from languages with blanks between words
-            rule = f"a rule of thumb is {MOST_RARE:.0%} at most, with more text or a smaller --vocab-size"
+            rule = f"a rule of thumb is {MOST_RARE:.0%} at most: use more text or a smaller --vocab-size"
             yield f"{self.rare:.1%} of its pieces of two or more characters are seen fewer than {OFTEN} times; {rule}"
         elif self.rare >= 0:
             yield f"{self.rare:.1%} of its pieces of two or more characters are seen fewer than {OFTEN} times"
