@@ -9,16 +9,18 @@ import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
 from jaxenc.storage import below
 from jaxenc.tasks.scores import DEGENERATE
-from jaxenc.training.record import is_name, is_number
+from jaxenc.training.record import METRICS, is_name, is_number
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold
+OF_A_RUN = frozenset({METRICS, "config.json", "checkpoints"})  # in a run directory, and config.json in a checkpoint too; a work directory has none
 SHOWN = 6  # scores in a row of `table`
 # Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
 # at 1e-3. With 150 examples and 14 steps: 0.30 at 3e-5, 0.44 at 1e-3. A model with hardly any pretraining gave nearly one answer after 19
@@ -136,9 +138,15 @@ class Results:
 
 
 def seeds_in(names: Iterable[str]) -> list[str]:
-    """Those of the names in a work directory that are run directories of seeds, by their numbers."""
-    found = [name for name in names if re.fullmatch(SEEDS.format(r"\d+"), name)]
-    return sorted(found, key=lambda name: (len(name), name))
+    """Those of the names in a work directory that are run directories of seeds, by their numbers; [] of the names in any other folder."""
+    names = set(names)
+    found = [name for name in names if re.fullmatch(SEEDS.format("(0|[1-9][0-9]*)"), name)]
+    return [] if names & OF_A_RUN else sorted(found, key=lambda name: (len(name), name))
+
+
+def is_work_directory(names: Collection[str]) -> bool:
+    """Whether a folder with the files and folders `names` is the work directory of a fine-tuning of which a seed has begun."""
+    return bool(seeds_in(names)) or (NAME in names and not OF_A_RUN & set(names))
 
 
 def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
@@ -146,7 +154,8 @@ def of_others(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
     results.json, since leaving out a seed would be selection by the result. Raises UserError for a damaged file."""
     listed = Results.read(workdir / NAME).seeds if (workdir / NAME).is_file() else ()
     found = {one.seed: one for one in listed if one.failed}
-    found |= {one.seed: one for one in map(Outcome.read, workdir.glob(f"{SEEDS.format('*')}/{RESULT}"))}
+    each = (workdir / name / RESULT for name in seeds_in(storage.names(workdir)))
+    found |= {one.seed: one for one in map(Outcome.read, filter(pathlib.Path.is_file, each))}
     return [found[seed] for seed in sorted(found) if seed not in seeds]
 
 
