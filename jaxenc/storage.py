@@ -7,7 +7,6 @@ machine (file://), which does not promise it, a file is written under another na
 import contextlib
 import dataclasses
 import errno
-import functools
 import hashlib
 import re
 import sys
@@ -200,7 +199,7 @@ class Folder:
     def _writing(self, name: str, call: Callable[[str], object]) -> None:
         """Calls `call` with the path of `name` to write to."""
         path, scheme = f"{self.path}/{name}", self.url.partition("://")[0]
-        whole = functools.partial(written, Path(path), durable=False) if scheme in _DISK else functools.partial(contextlib.nullcontext, path)
+        whole = lambda: written(Path(path), durable=False) if scheme in _DISK else contextlib.nullcontext(path)
 
         def write() -> None:
             try:

@@ -20,7 +20,8 @@ from jaxenc.training.record import METRICS, is_name, is_number
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold
-OF_A_RUN = frozenset({METRICS, "config.json", "checkpoints"})  # in a run directory, and config.json in a checkpoint too; a work directory has none
+# In a run directory, and config.json in a checkpoint too; a work directory has none of them.
+OF_A_RUN = frozenset({METRICS, "config.json", "checkpoints"})
 SHOWN = 6  # scores in a row of `table`
 # Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
 # at 1e-3. With 150 examples and 14 steps: 0.30 at 3e-5, 0.44 at 1e-3. A model with hardly any pretraining gave nearly one answer after 19
