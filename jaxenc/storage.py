@@ -40,7 +40,7 @@ AS_TEXT = "write its two slashes; in Python give it as a str, for pathlib.Path d
 HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def is_url(name: object) -> bool:
@@ -174,7 +174,7 @@ class Folder:
         try:
             return self._retried(name, "read", copied)
         except UserError as error:
-            if getattr(error.__cause__, "errno", None) in _FULL:  # which no reading brings
+            if getattr(error.__cause__, "errno", None) in FULL:  # which no reading brings
                 raise UserError(_reason(error.__cause__), local, HERE) from error
             raise
 
@@ -227,7 +227,7 @@ class Folder:
                 raise
             except Exception as error:
                 if wait < 0 or _is_final(error):
-                    full = getattr(error, "errno", None) in _FULL
+                    full = getattr(error, "errno", None) in FULL
                     raise UserError(f"cannot be {what} ({_reason(error)})", where, "free some space there" if full else ADVICE) from error
                 print(f"{where}: cannot be {what} ({_reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
             time.sleep(wait)
@@ -242,7 +242,9 @@ def many(act: Callable[[str], object], names: Iterable[str]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    # The text of an OSError names files of this machine too, whose names mean nothing to a user.
+    text = getattr(error, "strerror", None) or str(error)
+    return text.strip().partition("\n")[0] or type(error).__name__
 
 
 def _is_final(error: Exception) -> bool:
@@ -251,4 +253,4 @@ def _is_final(error: Exception) -> bool:
     refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
     # gcsfs raises a plain OSError for a status 403.
     refused = refused or str(error).startswith(("Forbidden", "Access Denied"))
-    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in _FULL)
+    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in FULL)
