@@ -80,13 +80,13 @@ def test_memory_is_a_url_too(root: str, run: Run, plain: Path, tmp_path: Path) -
     system.rm("/test_mirror", recursive=True)
 
 
-@pytest.mark.parametrize("cache", ["lost", "ahead"])
+@pytest.mark.parametrize("copy", ["lost", "ahead"])
 def test_a_resume_on_any_machine_goes_on_from_the_url(
-    cache: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    copy: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The half-written step 20 is passed over, wherever the copy of this machine stands."""
     here = tmp_path / "cache" / "runs" / cache.key(begun) / "0" / "run"
-    if cache == "ahead":
+    if copy == "ahead":
         shutil.copytree(plain, here)
     pretrain(run, f"{begun}/")
     said = capsys.readouterr().err
