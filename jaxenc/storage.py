@@ -1,7 +1,7 @@
 """Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec.
 
-Nothing here renames a file, and nothing relies on more than that a single file appears complete or not at all: an object store promises no
-more.
+Nothing relies on more than that a single file appears complete or not at all: an object store promises no more. Only on a disk of this
+machine (file://), which does not promise it, a file is written under another name and then renamed.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "h
             "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
 # Object stores, in which folders are only parts of names and need not be made.
 _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
+_DISK = {"file", "local"}  # where a process that is killed leaves half a file
 # Seconds before each retry of a request that failed for a temporary reason. gcsfs and s3fs also retry some requests themselves.
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
@@ -35,11 +36,11 @@ ADVICE = "check the address, the network and your permissions"
 # Advice where a URL is refused: by what writes to local disks only, by what reads from them only, and where a Path was made of a URL.
 WRITE_HERE = "name a local path, and copy it to the URL when it is written"
 READ_HERE = "copy it to this machine, and name the copy"
-AS_TEXT = "give the URL as a str: pathlib.Path drops one of its slashes"
+AS_TEXT = "write its two slashes; in Python give it as a str, for pathlib.Path drops one"
 HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
 # A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
 _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def is_url(name: object) -> bool:
@@ -145,15 +146,15 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a small file, replacing one that exists."""
-        self._writing(name, lambda: self.system.pipe_file(f"{self.path}/{name}", content))
+        self._writing(name, lambda path: self.system.pipe_file(path, content))
 
     def upload(self, local: Path, name: str) -> None:
         """Copies a local file to `name`, replacing one that exists."""
-        self._writing(name, lambda: self.system.put_file(str(local), f"{self.path}/{name}"))
+        self._writing(name, lambda path: self.system.put_file(str(local), path))
 
     def copy(self, name: str, to: str) -> None:
         """Copies a file within the file system; an object store does so without sending it to this machine."""
-        self._writing(to, lambda: self.system.cp_file(f"{self.path}/{name}", f"{self.path}/{to}"))
+        self._writing(to, lambda path: self.system.cp_file(f"{self.path}/{name}", path))
 
     def download(self, name: str, local: Path) -> str:
         """Copies a file to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError
@@ -173,7 +174,7 @@ class Folder:
         try:
             return self._retried(name, "read", copied)
         except UserError as error:
-            if getattr(error.__cause__, "errno", None) in _FULL:  # which no reading brings
+            if getattr(error.__cause__, "errno", None) in FULL:  # which no reading brings
                 raise UserError(_reason(error.__cause__), local, HERE) from error
             raise
 
@@ -195,15 +196,21 @@ class Folder:
         names = {path.rstrip("/")[len(self.path) + 1 :] for path in paths if path.startswith(f"{self.path}/")}
         return sorted(name for name in names if inside(name))
 
-    def _writing(self, name: str, call: Callable[[], object]) -> None:
+    def _writing(self, name: str, call: Callable[[str], object]) -> None:
+        """Calls `call` with the path of `name` to write to."""
+        path, scheme = f"{self.path}/{name}", self.url.partition("://")[0]
+        whole = lambda: written(Path(path), durable=False) if scheme in _DISK else contextlib.nullcontext(path)
+
         def write() -> None:
             try:
-                call()
+                with whole() as place:
+                    call(str(place))
             except FileNotFoundError:
-                if self.url.partition("://")[0] in _FLAT:
+                if scheme in _FLAT:
                     raise
-                self.system.makedirs(f"{self.path}/{name}".rpartition("/")[0], exist_ok=True)
-                call()
+                self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                with whole() as place:
+                    call(str(place))
 
         try:
             self._retried(name, "written", write)
@@ -220,7 +227,8 @@ class Folder:
                 raise
             except Exception as error:
                 if wait < 0 or _is_final(error):
-                    raise UserError(f"cannot be {what} ({_reason(error)})", where, ADVICE) from error
+                    full = getattr(error, "errno", None) in FULL
+                    raise UserError(f"cannot be {what} ({_reason(error)})", where, "free some space there" if full else ADVICE) from error
                 print(f"{where}: cannot be {what} ({_reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
             time.sleep(wait)
         raise AssertionError("unreachable")
@@ -234,7 +242,9 @@ def many(act: Callable[[str], object], names: Iterable[str]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    # The text of an OSError names files of this machine too, whose names mean nothing to a user.
+    text = getattr(error, "strerror", None) or str(error)
+    return text.strip().partition("\n")[0] or type(error).__name__
 
 
 def _is_final(error: Exception) -> bool:
@@ -243,4 +253,4 @@ def _is_final(error: Exception) -> bool:
     refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
     # gcsfs raises a plain OSError for a status 403.
     refused = refused or str(error).startswith(("Forbidden", "Access Denied"))
-    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in _FULL)
+    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in FULL)

@@ -44,30 +44,36 @@ run() { # runs a command, or prints it in a dry run
 
 verb_of() { # VERBS ARGUMENTS: sets `verb` to the first argument, one of VERBS; without one, or with --help, prints the head and ends
   verb=${2:-}
-  case " $1 " in *" $verb "*) return ;; esac
-  case $verb in '' | -h | --help) head_of "$0"; exit ;; esac
+  case $verb in
+    '' | -h | --help) head_of "$0"; exit ;;
+    *[!a-z]*) ;; # `run status` would be found in VERBS
+    *) case " $1 " in *" $verb "*) return ;; esac ;;
+  esac
   fail "$verb: the verbs are ${1// /, }"
 }
 
 # options NAMES ARGUMENTS: `--a-b VALUE` sets a_b for every a-b in NAMES, and `--c` sets c to 1 for every c! in it; what follows -- is the command.
 options() {
-  local names=" name workdir $1 " known option
+  local names=" name workdir $1 " known option value
   shift
   while [ $# -gt 0 ]; do
+    value=${2:-}
     case $1 in
       --) shift; command=("$@"); break ;;
       --dry-run) dry=1; shift; continue ;;
       --help | -h) head_of "$0"; exit ;;
-      --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+      --*=*) value=${1#*=}; set -- "${1%%=*}" "$value" "${@:2}" ;;
+      *) case $value in --*) value='' ;; esac ;; # the next option
     esac
-    option=${1#--}
-    case "$1$names" in
-      --*" $option! "*) printf -v "${option//-/_}" 1; shift; continue ;;
-      --*" $option "*) ;;
+    option='?'
+    case $1 in --*[!a-z0-9-]*) ;; --?*) option=${1#--} ;; esac
+    case $names in
+      *" $option! "*) printf -v "${option//-/_}" 1; shift; continue ;;
+      *" $option "*) ;;
       *) known=${names% }; known=${known// / --}; fail "$1: the options are${known//!/} --dry-run, then -- and the command" ;;
     esac
-    [ -n "${2:-}" ] || fail "$1 needs a value"
-    printf -v "${option//-/_}" %s "$2"
+    [ -n "$value" ] || fail "$1 needs a value"
+    printf -v "${option//-/_}" %s "$value"
     shift 2
   done
   case $name in
@@ -95,5 +101,5 @@ settle() { # makes the work directory part of the command, once
 }
 
 number() { # OPTION VALUE
-  case $2 in '' | *[!0-9]* | 0*) fail "$1 is '$2': a whole number from 1 on" ;; esac
+  case $2 in '' | *[!0-9]* | 0* | ??????????*) fail "$1 is '$2': a whole number, 1 to 999999999" ;; esac
 }

@@ -19,7 +19,7 @@ restarts=3 wait=0 pass_75=''
 options 'restarts wait pass-75!' --name run "$@" # nothing is made here that would need a name
 settle
 number --restarts "$restarts"
-case $wait in *[!0-9]*) fail "--wait is '$wait': a whole number of seconds" ;; esac
+case $wait in *[!0-9]* | ??????????*) fail "--wait is '$wait': a whole number of seconds, up to 999999999" ;; esac
 if [ "$dry" ]; then run "${command[@]}"; exit; fi
 
 # shellcheck source=launch/restarts.sh

@@ -31,7 +31,8 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || fail "no command after --"
 [[ $OSTYPE == linux* ]] || fail "this is $OSTYPE, and the launcher needs Linux: one process without it can use all devices of a machine"
-[[ "$kill_after $restarts" =~ ^(0|[1-9][0-9]*)\ (0|[1-9][0-9]*)$ ]] || fail "KILL_AFTER '$kill_after', RESTARTS '$restarts': whole numbers"
+[[ "$kill_after $restarts" =~ ^(0|[1-9][0-9]{0,8})\ (0|[1-9][0-9]{0,8})$ ]] ||
+  fail "KILL_AFTER '$kill_after', RESTARTS '$restarts': whole numbers up to 999999999"
 [ -z "$each" ] || [ -z "$devices" ] || fail "--gpus-per-proc and --cpu: one of them"
 for ((i = 1; i <= $#; i++)); do
   case ${!i} in
@@ -93,7 +94,7 @@ if [ -n "$dry" ]; then
   exit
 fi
 
-if ! command -v "$1" >/dev/null; then
+if ! command -v -- "$1" >/dev/null; then
   echo "local: $1: there is no such command; activate the environment that has it, as with source .venv/bin/activate" >&2
   exit 127
 fi

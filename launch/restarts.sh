@@ -19,8 +19,10 @@ try:
 
     disk, path = fsspec.core.url_to_fs(sys.argv[1].rstrip("/"))
     # At an address a step is whole once its CHECKSUMS.json is there.
-    for file in disk.glob(glob.escape(path) + "/checkpoints/*/CHECKSUMS.json"):
-        print("run/" + file.split("/")[-2])
+    for above in ("", "/seed_*"):
+        for file in disk.glob(f"{glob.escape(path)}{above}/checkpoints/*/CHECKSUMS.json"):
+            *_, folder, _, step, _ = file.split("/")
+            print(f"{folder if above else 'run'}/{step}")
 except Exception as error:
     print(f"{sys.argv[1]}: checkpoints cannot be listed, and count as none ({error or type(error).__name__})", file=sys.stderr)
 PYTHON

@@ -1,11 +1,14 @@
 """Files at a URL: fsspec's own memory, and an object store that refuses, for a moment or for good."""
 
 import contextlib
+import errno
 import hashlib
+import os
 from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from jaxenc import storage
 from jaxenc.errors import UserError
@@ -37,6 +40,27 @@ def test_a_folder_gives_back_what_was_put_into_it(kind: str, url: str, tmp_path:
     assert folder.files() == {"a.txt": 4, "steps/2/c.bin": 3}
     if kind == "memory":
         fsspec.filesystem("memory").rm("/test_storage", recursive=True)
+
+
+@pytest.mark.parametrize("act", ["write", "upload", "copy"])
+def test_a_file_on_a_disk_is_whole_or_as_before(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up in the middle of a file, as a kill may come there."""
+    (tmp_path / "local").write_bytes(b"xyz")
+    folder = storage.folder(f"file://{tmp_path}/far")
+    folder.write("a.json", b"old")
+
+    def half(system: object, source: str, path: str | bytes) -> None:
+        source, path = (path, source) if isinstance(path, bytes) else (source, path)
+        Path(path).write_bytes(b"x")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for name in ("pipe_file", "put_file", "cp_file"):
+        monkeypatch.setattr(LocalFileSystem, name, half)
+    with pytest.raises(UserError, match=r"a\.json: cannot be written \(No space left on device\); free some space there$"):
+        {"write": lambda: folder.write("a.json", b"new"), "upload": lambda: folder.upload(tmp_path / "local", "a.json"),
+         "copy": lambda: folder.copy("a.json", "a.json")}[act]()  # fmt: skip
+    monkeypatch.undo()
+    assert folder.read("a.json") == b"old" and folder.names() == ["a.json"]
 
 
 def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, url: str) -> None:

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import shlex
 import sys
 
 from jaxenc.cli import effect, fill_mask
@@ -55,20 +56,20 @@ def run(args: argparse.Namespace) -> int:
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
     ]
     for step in steps[1:] if tokenizer.exists() else steps:
-        say("$ jaxenc " + " ".join(step))
+        say(f"$ jaxenc {shlex.join(step)}")
         if failed := main(step):
             return failed
     overrides = [f"--config.data.path={data}", *args.overrides]
-    say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
+    say(f"$ jaxenc {shlex.join(['pretrain', '--config', args.config, '--workdir', str(workdir), *overrides])}")
     recipe = cli_config.resolve(args.config, overrides)
     effect.check_data(recipe, args.overrides)
     if stopped := command.code(pretrain(recipe, workdir), workdir):
         return stopped
-    say(f"$ jaxenc report --workdir {workdir}")
+    say(f"$ jaxenc report --workdir {shlex.quote(str(workdir))}")
     show(report(workdir))
     model = load(workdir)
     for sentence in SENTENCES:
-        say(f'$ jaxenc fill-mask --model {workdir} --text "{sentence}"')
+        say(f'$ jaxenc fill-mask --model {shlex.quote(str(workdir))} --text "{sentence}"')
         print(sentence, *map(fill_mask.shown, model.fill_mask(sentence)), sep="\n")
     return finetune(args.workdir) if args.finetune else 0
 
@@ -82,7 +83,7 @@ def finetune(folder: pathlib.Path) -> int:
         packages.write(task)
     step = ["finetune", "--config", "tasks/packages", f"--config.data.path={task}", "--init-from", str(folder / "run")]
     step += ["--workdir", str(tuned)]
-    say("$ jaxenc " + " ".join(step))
+    say(f"$ jaxenc {shlex.join(step)}")
     if failed := main(step):
         return failed
     tune = task_recipes.from_dict(cli_config.read("tasks/packages"))

@@ -1,6 +1,7 @@
 """`jaxenc finetune`: a pretrained model on a labelled task, with one or several seeds."""
 
 import argparse
+import dataclasses
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,10 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.cli.parser import Parser
 from jaxenc.cli.pretrain import add_profile, show_profile
+from jaxenc.errors import UserError
 from jaxenc.processes import barriers, cluster, connection
 from jaxenc.storage import below
-from jaxenc.tasks import recipe
+from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.results import SEEDS, quoted, table
 from jaxenc.tasks.tuning import FineTune
@@ -76,7 +78,21 @@ def run(args: argparse.Namespace) -> int:
 def resolve(config: str, model_folder: str, option: str, overrides: Sequence[str], values: Mapping[str, Any]) -> FineTune:
     """The settings of a recipe for the model in a folder, with the fields at the dotted paths of `values` and then those of `overrides`,
     `--config.FIELD=VALUE` items. option: the one that names the folder, for messages. Raises UserError."""
-    written = recipe.from_dict(cli_config.read(config), f"--config {config}")
-    values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
+    fields = cli_config.read(config)
+    if "task" not in fields:
+        raise UserError("not a recipe of fine-tuning", f"--config {config}", f"name a task such as tasks/text; {option} names the model")
+    written = recipe.from_dict(fields, f"--config {config}")
+    given = cli_config.parsed(written, overrides, recipe.KINDS)
+    _check_columns(values, given.get("task.kind", written.task.kind))
+    values = {**values, **given}
     model = of_checkpoint(restore.find(model_folder, False, option)).model
     return recipe.resolve(written, model, values)
+
+
+def _check_columns(columns: Mapping[str, Any], kind: str) -> None:
+    """Raises UserError for an option of `add_columns` that names a field which tasks of this kind do not have."""
+    known = {field.name for field in dataclasses.fields(TASKS[kind])} if kind in TASKS else set()
+    for name in (path.removeprefix("task.") for path in columns):
+        if known and name not in known:
+            fix = "leave it out; `jaxenc inspect --fields` with the same --config prints the fields of the task"
+            raise UserError(f"tasks of the kind {kind} have no such column", f"--{name}", fix)

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         folder = args.workdir[0]
         tuned, found = of_tuning(folder, args.out)
         print(*results.table(tuned), results.quoted(tuned, folder), f"page:    {found.page}", sep="\n")
-        print(f"curves:  jaxenc report --workdir {below(folder, results.SEEDS.format(tuned.seeds[0].seed))}")
+        first = below(folder, results.SEEDS.format(tuned.seeds[0].seed))
+        print(f"curves:  jaxenc report --workdir {shlex.quote(first)}")
     elif len(runs) > 1:
         found = compare(args.workdir, args.align, not args.no_baselines, args.out)
         for note in found.notes:

@@ -71,7 +71,7 @@ def staged(url: str, cache: Path) -> Staged:
             if known.get("version") == version and sha256(path) == known.get("sha256"):
                 return Staged(url, path, path.stat().st_size, known["sha256"])
             print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
-        with user_errors(place, "free some space, or name another folder in JAXENC_CACHE"):
+        with user_errors(place, storage.HERE):
             place.mkdir(parents=True, exist_ok=True)
         with Bars().shown(f"copying {url}"):
             digest = _copy(system, remote, path)
@@ -83,10 +83,15 @@ def staged(url: str, cache: Path) -> Staged:
 
 def _copy(system: Any, remote: str, path: Path) -> str:
     digest = hashlib.sha256()
-    with written(path) as temporary, open(temporary, "wb") as out, system.open(remote, "rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            out.write(block)
+    try:
+        with written(path) as temporary, open(temporary, "wb") as out, system.open(remote, "rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+    except OSError as error:
+        if error.errno in storage.FULL:  # which no reading brings
+            raise UserError(error.strerror, path, storage.HERE) from error
+        raise
     return digest.hexdigest()
 
 

@@ -31,6 +31,7 @@ WINDOW = 64
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
     (ANY_FIELD, "with --text"),
+    ("remove it from --input", "name another file"),
 )
 
 

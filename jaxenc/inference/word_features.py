@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from jaxenc.files import mapped
 from jaxenc.inference import words
 from jaxenc.inference.embed import watched
 from jaxenc.inference.model import Model
@@ -37,17 +38,17 @@ def vectors(model: Model, sentences: Sequence[Sequence[str]]) -> Iterator[np.nda
 
 def write(model: Model, sentences: Sequence[Sequence[str]], file: pathlib.Path, pooled: bool) -> np.ndarray:
     """float32 [units, layers + 1, width], mapped from the new `file`: one unit per word or, if `pooled`, one per sentence, the mean
-    over its words, or zeros without words. Prints progress to stderr every five seconds."""
+    over its words, or zeros without words. Prints progress to stderr every five seconds. Raises OSError for a full disk."""
     states, width = model.shape
     count = len(sentences) if pooled else sum(map(len, sentences))
-    out = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, states, width))
     unit: Callable[[np.ndarray], np.ndarray] = _mean if pooled else lambda array: array.swapaxes(0, 1)
-    at = 0
-    for array in watched(vectors(model, sentences), "features", len(sentences)):
-        rows = unit(array)
-        out[at : at + len(rows)] = rows
-        at += len(rows)
-    return out
+    # Written and then mapped: a full disk is an error of a write, and the end of a process that writes through a map (SIGBUS).
+    with open(file, "wb") as out:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (count, states, width)}
+        np.lib.format.write_array_header_1_0(out, header)
+        for array in watched(vectors(model, sentences), "features", len(sentences)):
+            out.write(unit(array).astype("<f4").tobytes())
+    return mapped(file)
 
 
 def _windows(model: Model, sentence: Sequence[str]) -> tuple[list[word_windows.Window], np.ndarray]:

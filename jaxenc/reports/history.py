@@ -94,10 +94,7 @@ def expanded(workdirs: Sequence[str | pathlib.Path]) -> list[str]:
 
 def _seeds(workdir: str) -> list[str]:
     """The run directories of the seeds in a work directory of `finetune`; [] for any other folder, such as the run directory of a seed."""
-    names = storage.names(workdir)
-    if METRICS in names:
-        return []
-    return [storage.below(workdir, name) for name in seeds_in(names)]
+    return [storage.below(workdir, name) for name in seeds_in(storage.names(workdir))]
 
 
 def has_numbers(workdir: str | pathlib.Path) -> bool:

@@ -107,7 +107,7 @@ def _begun(workdirs: Sequence[str | pathlib.Path], notes: list[str]) -> list[str
 def is_tuning(workdir: str | pathlib.Path) -> bool:
     """Whether a folder, a path or a URL, is the work directory of `finetune`, and not the run directory of a seed."""
     names = storage.names(workdir)
-    return results.NAME in names and METRICS not in names
+    return results.NAME in names and results.is_work_directory(names)
 
 
 def _of_run(run: History, with_baselines: bool, page: pathlib.Path, recipe: Callable[[str], Mapping[str, Any]]) -> Report:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import re
 import sys
 import types
 from collections.abc import Mapping
@@ -59,7 +60,11 @@ def evaluate(
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
     run = override(held_out.for_evaluation(of_checkpoint(path, models), values, "", batch, mesh), values, models)
-    tuning = open_saved(_on(tune, data, path), run, path)
+    try:
+        tuning = open_saved(_on(tune, data, path), run, path)
+    except UserError as error:  # whose advice is for a recipe, and here the columns are those of the fine-tuning
+        fix = re.sub(r"name one of its columns with .*?: ", "rename the right one of its columns: ", error.fix)
+        raise type(error)(error.what, error.where, fix) from error
     if barriers.is_primary():
         print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     return held_out.of_job(tuning.job(run.train.seed, path), path, predictions)

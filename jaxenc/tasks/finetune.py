@@ -183,14 +183,17 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step_dir: pathli
         params = restore.restore_params(step_dir, layout.abstract.all_params)
         found = predictions(job, phase, job.objective(phase), layout, params, with_sums=split == "dev")
 
+    # A lone surrogate, which JSON allows in a name, is escaped the way JSON escapes it.
+    encoded = lambda text: text.encode("utf-8", "backslashreplace")
+
     def write() -> None:
         answers = tuning.task.answers(one.examples, one.features, found.predictions)
         details = tuning.task.details(one.examples, one.features, found.predictions)
         with user_errors(directory, ADVICE):
-            write_bytes(directory / f"{split}.jsonl", _lines(one, answers, details).encode())
+            write_bytes(directory / f"{split}.jsonl", encoded(_lines(one, answers, details)))
             for name, content in tuning.task.submission(answers, one.examples, details).items() if split == "test" else ():
                 (directory / "submission").mkdir(exist_ok=True)
-                write_bytes(directory / "submission" / name, content.encode())
+                write_bytes(directory / "submission" / name, encoded(content))
 
     barriers.from_primary(f"answers to {split}", write)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from jaxenc import cache, storage
 from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.errors import UserError
-from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results, seeds_in
+from jaxenc.tasks.results import NAME, RESULT, SEEDS, Outcome, Results, is_work_directory, seeds_in
 
 
 def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
@@ -16,9 +16,10 @@ def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pat
     one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
     Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
     """
-    seeds = seeds_in(storage.names(folder))
+    names = storage.names(folder)
+    seeds = seeds_in(names)
     with cache.at_hand(folder, (NAME, RESULT, *(f"{name}/{RESULT}" for name in seeds))) as here:
-        found, why = _kept(here, seeds, seed)
+        found, why = _kept(here, seeds, seed) if is_work_directory(names) else _alone(here, seed)
         if not storage.is_url(folder):
             return found, why
         return "/".join((str(folder).rstrip("/"), *found.relative_to(here).parts)), why
@@ -39,23 +40,27 @@ def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
     return f"{run}/{CHECKPOINTS}/{step}" if isinstance(run, str) else run / CHECKPOINTS / str(step)
 
 
-def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tuple[pathlib.Path, str]:
-    """As `kept`. seeds: names of the run directories of seeds in `folder`."""
-    why = ""
-    if (folder / NAME).is_file() or seeds:
-        if seed is None:
-            folder, why = _best(folder)
-        elif SEEDS.format(seed) not in seeds:
-            there = ", ".join(name.removeprefix(SEEDS.format("")) for name in seeds)
-            raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}" if there else "leave it out")
-        else:
-            folder = folder / SEEDS.format(seed)
-    elif seed is not None:
+def _alone(folder: pathlib.Path, seed: int | None) -> tuple[pathlib.Path, str]:
+    """As `kept`, for a folder that is no work directory."""
+    if seed is not None:
         raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
-    if (folder / RESULT).is_file():
-        outcome = Outcome.read(folder / RESULT)
-        return folder / CHECKPOINTS / str(outcome.step), why
-    return folder, why
+    return _step(folder), ""
+
+
+def _kept(folder: pathlib.Path, seeds: Collection[str], seed: int | None) -> tuple[pathlib.Path, str]:
+    """As `kept`, for a work directory. seeds: names of the run directories of seeds in it."""
+    if seed is None:
+        found, why = _best(folder)
+        return _step(found), why
+    if SEEDS.format(seed) not in seeds:
+        there = ", ".join(name.removeprefix(SEEDS.format("")) for name in seeds)
+        raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}" if there else "leave it out")
+    return _step(folder / SEEDS.format(seed)), ""
+
+
+def _step(folder: pathlib.Path) -> pathlib.Path:
+    """The checkpoint that was kept of a finished seed, in its run directory; any other folder itself."""
+    return folder / CHECKPOINTS / str(Outcome.read(folder / RESULT).step) if (folder / RESULT).is_file() else folder
 
 
 def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:

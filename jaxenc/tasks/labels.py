@@ -57,10 +57,13 @@ def ordered(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str) -> tuple[str, ...]:
     """The classes of training examples, sorted. found: the label of each.
 
-    Raises UserError if all have the same label, if two labels differ in the case of letters only or as 1 and 1.0 do, if the labels are
-    scores, and if there are so many that they must be names or texts.
+    Raises UserError for a label with `|`, if all have the same label, if two labels differ in the case of letters only or as 1 and 1.0 do,
+    if the labels are scores, and if there are so many that they must be names or texts.
     """
     counts = collections.Counter(found)
+    if several := next((label for label in counts if OR in label), ""):
+        fix = f"write the label without {OR}, or set task.kind=multilabel and task.separator={OR} for several labels"
+        raise UserError(f"the label is {several!r}, and {OR} separates the spellings of a class", train[found.index(several)].where, fix)
     if len(counts) == 1:
         what = f"all {len(train):,} training examples have the label {found[0]}"
         raise UserError(what, train[0].where, "name a file with several labels; one without labels is for data.test")

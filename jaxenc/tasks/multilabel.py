@@ -80,7 +80,8 @@ class Multilabel(TextTask[Labelled]):
         """See `TextTask.example`."""
         found = self._named(record) if self.label else self._marked(record)
         if found is None and labelled:
-            raise UserError("holds no labels", record.where, "write [] for no label; a test split without labels is for data.test")
+            none = "[] for no label" if self.label else "0 in the columns of all classes for no label"
+            raise UserError("holds no labels", record.where, f"write {none}; a test split without labels is for data.test")
         if found and self.labels and (unknown := [one for one in found if one not in self.classes]):
             raise labels.wrong(unknown[0], self.labels, record.where)
         return Labelled(name, record.where, tuple(map(record.text, self.text)), found, part=part)

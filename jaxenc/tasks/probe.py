@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ class ProbeSettings:
     def __post_init__(self) -> None:
         at_least(1, "probe", self, "seeds")
         at_least(0, "probe", self, "epochs", "batch")
-        if not self.lr > 0:
+        if not 0 < self.lr < math.inf:
             raise UserError(f"the rate is {self.lr}", fix="it takes a positive number")
 
     def chosen(self, states: int) -> tuple[int, ...]:
@@ -58,6 +59,8 @@ class ProbeSettings:
         if wrong := [layer for layer in layers if not 0 <= layer < states]:
             fix = f"use 0 (the input of the first layer) to {states - 1}"
             raise UserError(f"layer {wrong[0]} was requested, but the model has {states - 1} layers", fix=fix)
+        if twice := [layer for layer in layers if layers.count(layer) > 1]:
+            raise UserError(f"layer {twice[0]} was requested twice", fix="name each layer once")
         return layers
 
     def training(self, units: int) -> tuple[int, int]:

@@ -61,7 +61,7 @@ class Record:
             # Python reads 1_000 as a number.
             known = (isinstance(value, (int, float)) and not isinstance(value, bool)) or (isinstance(value, str) and "_" not in value)
             number = float(value) if known else math.nan
-        except ValueError:
+        except (ValueError, OverflowError):  # of a whole number in JSON with hundreds of digits
             number = math.nan
         if not math.isfinite(number):
             raise UserError(f"the column {column} holds {_shown(value)}, which is not a number", self.where, "fix it, or leave the row out")
@@ -203,8 +203,8 @@ def _places(header: Sequence[str], where: str, required: Sequence[str], optional
     named = {column: [one for one in column.split(OR) if one in header and not one.isdecimal()] for column in (*required, *optional)}
     numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}
     if any(named[column] for column in required) or not all(numbers[column] for column in required):
-        if missing := next((column for column in required if not named[column]), ""):
-            raise _missing(missing, header, where)
+        if missing := [column for column in required if not named[column]]:
+            raise _missing(missing[0], header, where)
         chosen = {column: found[0] for column, found in named.items() if found}
         if twice := next((one for one in chosen.values() if header.count(one) > 1), ""):
             raise UserError(f"has several columns {twice}", where, "rename all but the one to read")

@@ -19,6 +19,7 @@ from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "regressor"
 METRICS = ("pearson", "spearman")
+LARGEST = 1e18  # of what is learned: the loss is a sum of squares in float32, which ends at 3.4e38
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +85,12 @@ class Regress(TextTask[Scored]):
         return on_text(model, HEAD)
 
     def features(self, examples: Sequence[Scored], framing: Framing) -> Features:
-        """Rows with `score`, float32 [examples], NaN where it is not known."""
+        """Rows with `score`, float32 [examples], NaN where it is not known. Raises UserError for a score beyond LARGEST."""
         lowest, span = self._scale
         targets = [math.nan if one.score is None else (one.score - lowest) / span for one in examples]
+        if wrong := next((one for one, target in zip(examples, targets, strict=True) if abs(target) > LARGEST), None):
+            what = f"the score is {wrong.score:g}, too large to train on"
+            raise UserError(what, wrong.where, f"write scores up to {LARGEST:g}, or set task.bounds and task.scaled=true")
         return self.rows_of(examples, framing, {"score": np.array(targets, np.float32)})
 
     def answers(self, examples: Sequence[Scored], features: Features, predictions: Mapping[str, np.ndarray]) -> list[Any]:

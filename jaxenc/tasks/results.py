@@ -9,16 +9,20 @@ import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from jaxenc import storage
+from jaxenc.checkpoint.verify import CHECKPOINTS
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
 from jaxenc.storage import below
 from jaxenc.tasks.scores import DEGENERATE
-from jaxenc.training.record import is_name, is_number
+from jaxenc.training.record import METRICS, is_name, is_number
 
 # Names in a work directory: the results of all seeds, the result in the run directory of one seed, such run directories.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
 REPORTS = ("report.html", "report.png", "comparison.html", "comparison.png")  # what `jaxenc report` adds to a work directory
 HOLDS = (SEEDS.format("[0-9]*"), NAME, *REPORTS)  # patterns of what a work directory may hold
+# In a run directory, and config.json in a checkpoint too; a work directory has none of them.
+OF_A_RUN = frozenset({METRICS, "config.json", CHECKPOINTS})
 SHOWN = 6  # scores in a row of `table`
 SUMMARY = ("median", "mean", "std", "min", "max")  # the numbers of `Results.summary`
 # Evidence, on the task of `jaxenc demo` (four classes, a model 128 wide): accuracy 0.25 with one answer for all at a rate of 3e-2, and 0.66
@@ -142,9 +146,16 @@ class Results:
 
 
 def seeds_in(names: Iterable[str]) -> list[str]:
-    """The names that are those of seeds' run directories, sorted by seed. names: of everything in a work directory."""
-    found = [name for name in names if re.fullmatch(SEEDS.format(r"\d+"), name)]
-    return sorted(found, key=lambda name: (len(name), name))
+    """The names that are those of seeds' run directories, sorted by seed. names: of everything in a work directory; any other folder has
+    none."""
+    names = set(names)
+    found = [name for name in names if re.fullmatch(SEEDS.format("(0|[1-9][0-9]*)"), name)]
+    return [] if names & OF_A_RUN else sorted(found, key=lambda name: (len(name), name))
+
+
+def is_work_directory(names: Collection[str]) -> bool:
+    """Whether a folder with the files and folders `names` is the work directory of a fine-tuning of which a seed has begun."""
+    return bool(seeds_in(names)) or (NAME in names and not OF_A_RUN & set(names))
 
 
 def of_other_seeds(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcome]:
@@ -152,7 +163,8 @@ def of_other_seeds(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcom
     leaving out a seed would be selection by the result. Raises UserError for a damaged file."""
     listed = Results.read(workdir / NAME).seeds if (workdir / NAME).is_file() else ()
     found = {one.seed: one for one in listed if one.failed}
-    found |= {one.seed: one for one in map(Outcome.read, workdir.glob(f"{SEEDS.format('*')}/{RESULT}"))}
+    each = (workdir / name / RESULT for name in seeds_in(storage.names(workdir)))
+    found |= {one.seed: one for one in map(Outcome.read, filter(pathlib.Path.is_file, each))}
     return [found[seed] for seed in sorted(found) if seed not in seeds]
 
 

@@ -95,6 +95,13 @@ class SpanQa(Task[Question]):
                 fix = "set task.impossible=true, as tasks/squad:2 does, or leave such questions out"
                 raise UserError("the question has no answer, and task.impossible is false", question.where, fix)
 
+    def fitted(self, train: Sequence[Question]) -> Self:
+        """This task. Raises UserError where no training question has an answer that is where its file says, or none in its context."""
+        if not any(one.impossible or one.target for one in train):
+            what = f"none of the {len(train):,} training questions has an answer that its context holds at answer_start"
+            raise UserError(what, train[0].where, "count answer_start in characters of the context, from 0")
+        return self
+
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """See `Task.objective`. Raises UserError for a family without the head."""
         return HeadsConfig(heads=(self._head(model),))

@@ -57,6 +57,8 @@ class TextTask(Task[E]):
         if self.truncation not in TRUNCATIONS:
             raise UserError(f"task.truncation is {self.truncation!r}", fix=f"use {', '.join(TRUNCATIONS)}")
         read = [one for column in (*self.text, *self.label_columns) for one in column.split(records.OR)]
+        if "" in read:
+            raise UserError("task.text or task.label names a column of no name", fix="name a column, or give its number")
         if twice := next((one for one in read if read.count(one) > 1), ""):
             raise UserError(f"task.text and task.label name the column {twice} twice", fix="give texts and label columns of their own")
         if self.double_unordered and len(self.text) == 1:

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxenc import config
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.config import at_least
+from jaxenc.config import LARGEST, at_least
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
@@ -130,11 +130,14 @@ def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfi
 def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelConfig, examples: int, platform: str) -> Run:
     """The run of `tune` on one model. examples: rows of the training set. platform: as `sharding.mesh.platform` returns it.
 
-    The number of steps is epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py truncates).
+    The number of steps is epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py truncates). Raises
+    UserError for more steps than a field of a run holds.
     """
     train, best = tune.train, tune.train.select == "best"
     epoch = max(1, round(examples / train.batch))
-    steps = train.steps or max(1, round(train.epochs * examples / train.batch))
+    steps = train.steps or max(1, round(min(train.epochs * examples / train.batch, LARGEST + 1)))
+    if steps > LARGEST:
+        raise UserError(f"train.epochs is {train.epochs:g}, which is more than 2^31 - 1 steps", fix="lower it")
     evaluated = tune.eval.every or epoch * best
     # With `best`, every evaluated step is saved and kept until the best one is known, with those of requests to stop.
     saved = {"every": evaluated, "keep": steps} if best else {}

@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import shlex
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -60,7 +61,7 @@ def how_to_open(workdir: str | pathlib.Path) -> str:
     traces = sorted(pathlib.Path(folder).glob(f"plugins/profile/*/{TRACE}"))
     if not traces:
         return ""
-    board = f"tensorboard --logdir {folder}   (pip install tensorboard xprof; the tab Profile)"
+    board = f"tensorboard --logdir {shlex.quote(folder)}   (pip install tensorboard xprof; the tab Profile)"
     return f"profile: {board}\nprofile: {traces[-1]}   (open it at https://ui.perfetto.dev; it stays on your machine)"
 
 

@@ -22,7 +22,7 @@ case $accelerator in cpu | gpu | tpu) ;; *) fail "--accelerator is $accelerator:
 case $verb$image in build | run) fail "--image is missing" ;; esac
 
 full() { # a folder of this machine as docker wants it
-  case $1 in /*) printf %s "$1" ;; *) printf %s "$PWD/$1" ;; esac
+  case $1 in *:*) fail "$1: docker takes no : in the name of a folder" ;; /*) printf %s "$1" ;; *) printf %s "$PWD/$1" ;; esac
 }
 
 start() {
@@ -37,7 +37,8 @@ start() {
   esac
   settle
   [ -z "$data" ] || [ -d "$data" ] || fail "--data is $data: there is no such folder here (a URL goes into the command)"
-  [ -z "$data" ] || mounts+=(--volume "$(full "$data"):/data:ro")
+  [ -z "$data" ] || data=$(full "$data")
+  [ -z "$data" ] || mounts+=(--volume "$data:/data:ro")
   case $accelerator in
     gpu) devices=(--gpus all --ipc=host) ;; # NCCL shares memory between GPUs
     tpu) devices=(--privileged --net=host) ;; # libtpu opens the chips and asks the VM's metadata server

@@ -75,7 +75,10 @@ def main() -> None:
         "command": [word.replace("$", "$$") for word in given.command],
     }
     template = string.Template(Path(__file__).with_name("jobset.yaml").read_text())
-    print(template.substitute({key: json.dumps(value) for key, value in values.items()}), end="")
+    # YAML has no pairs of surrogates, as JSON in ASCII writes an emoji.
+    written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    print(template.substitute(written), end="")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ submit() {
   number --gpus-per-node "$gpus_per_node"
   number --cpus-per-task "$cpus_per_task"
   if [ "$cpu" ]; then accelerator=cpu gpus_per_node=''; fi
-  [ "$dry" ] || command -v "${command[0]}" >/dev/null || fail "${command[0]}: there is no such command; activate the environment that has it"
+  [ "$dry" ] || command -v -- "${command[0]}" >/dev/null || fail "${command[0]}: there is no such command; activate the environment that has it"
   # singleton: a run that is submitted twice waits for itself instead of writing to its work directory twice.
   run sbatch --job-name="$name" --dependency=singleton --output="$name.log" --nodes="$nodes" --ntasks-per-node=1 \
     --cpus-per-task="$cpus_per_task" ${gpus_per_node:+--gpus-per-node="$gpus_per_node"} ${time:+--time="$time"} \

@@ -1,7 +1,10 @@
 """Files at another place, copied with checksums; the place is fsspec's own memory."""
 
 import builtins
+import contextlib
+import errno
 import json
+import os
 import sys
 
 import fsspec
@@ -29,6 +32,17 @@ def memory():
         system.pipe(f"/corpus/{name}", content)
     yield system
     system.store.clear()
+
+
+def test_a_full_disk_here_is_named_and_not_the_network(memory, cache, monkeypatch):
+    @contextlib.contextmanager
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
+
+    monkeypatch.setattr(remote, "written", full)
+    with pytest.raises(UserError, match=rf"^{cache}/.*/a.txt: No space left on device; free some space, or name another folder in JAXENC_"):
+        remote.local_copy("memory://corpus/a.txt")
 
 
 def test_a_file_a_folder_and_a_pattern(memory):

@@ -34,11 +34,12 @@ def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table)
     row("T16 a crash at step 0, always", 1, "given up after 3 restarts without progress")
 
 
-def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path) -> None:
-    with Gang(2, 1, (tmp_path / "nowhere",)) as gang:
+@pytest.mark.parametrize("name", ["nowhere", "-nowhere", ""])
+def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path, name: str) -> None:
+    with Gang(2, 1, (name,)) as gang:
         assert gang.end() == 127
-    assert "starting all" not in gang.said
-    assert "nowhere: there is no such command; activate the environment that has it" in gang.said
+    assert "starting all" not in gang.said and len(gang.lines) == 1
+    assert f"local: {name}: there is no such command; activate the environment that has it" in gang.said
 
 
 @pytest.mark.parametrize("first, second, code", [("kill -KILL $$", 1, 137), ("exit 2", 1, 2), ("exit 3", 134, 3)])
@@ -155,9 +156,10 @@ def test_another_system_is_refused_with_advice() -> None:
     assert done.returncode == 2 and re.fullmatch("local: this is darwin24, and the launcher needs Linux: .*\n", done.stderr)
 
 
+@pytest.mark.parametrize("value", ["x", "-1", "99999999999999999999"])
 @pytest.mark.parametrize("name", ["RESTARTS", "KILL_AFTER"])
-def test_a_limit_that_is_no_number_is_one_line(name: str) -> None:
+def test_a_limit_that_is_no_number_is_one_line(name: str, value: str) -> None:
     """An unread RESTARTS would start a failing command for ever."""
     command = ["bash", str(LAUNCHER), "--procs", "1", "--", "false"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: "x"}, timeout=120)
-    assert done.returncode == 2 and re.fullmatch("local: KILL_AFTER .*: whole numbers\n", done.stderr)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: value}, timeout=120)
+    assert done.returncode == 2 and re.fullmatch("local: KILL_AFTER .*: whole numbers up to 999999999\n", done.stderr)

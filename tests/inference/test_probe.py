@@ -78,6 +78,19 @@ def test_texts_are_the_mean_over_their_words(tmp_path: Path, capsys: pytest.Capt
         np.testing.assert_allclose(found, one.mean(axis=1), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("pooled", [False, True])
+def test_features_take_space_as_they_are_written(pooled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that a map was promised and that a full disk has not would end the process with SIGBUS, without a word."""
+    model, sentences = probing.model("bert"), probing.sentences(5)
+    whole = word_features.write(model, sentences, tmp_path / "whole.npy", pooled)
+    full = iter([True, False])
+    monkeypatch.setattr(word_features, "vectors", lambda *given: (np.ones((3, 1, 8), np.float32) if next(full) else 1 / 0 for _ in (0, 1)))
+    with pytest.raises(ZeroDivisionError):
+        word_features.write(model, sentences, tmp_path / "part.npy", pooled)
+    row = whole[0].nbytes
+    assert (tmp_path / "whole.npy").stat().st_size - (tmp_path / "part.npy").stat().st_size == whole.nbytes - row
+
+
 def test_a_sentence_longer_than_the_model_takes_has_a_vector_for_every_word() -> None:
     """Each is that of a window, in which the word has at least the context of a quarter of the row; shorter ones are read whole."""
     model, long = probing.model("bert"), [probing.WORDS[(i * 3) % 10] for i in range(100)]

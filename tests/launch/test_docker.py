@@ -35,6 +35,14 @@ def test_a_workdir_inside_the_command_is_refused(world: World) -> None:
     assert done.returncode == 2 and "--workdir goes before --" in done.stderr and not world.calls()
 
 
+@pytest.mark.parametrize("option", ["--workdir", "--data"])
+def test_a_folder_with_a_colon_is_refused(world: World, option: str) -> None:
+    (world.folder / "a:b").mkdir()
+    done = world.run("docker/docker.sh", "run", "--name", "r", "--image", "i", "--workdir", "w", option, "a:b", "--", "jaxenc")
+    assert done.returncode == 2 and done.stderr == "docker.sh: a:b: docker takes no : in the name of a folder\n"
+    assert not world.calls("docker")
+
+
 def test_data_that_is_not_there_is_refused(world: World) -> None:
     """Docker would make the folder, empty and as root."""
     done = world.run("docker/docker.sh", *RUN, "--workdir", "gs://b/r", "--data", "data", "--", "jaxenc")

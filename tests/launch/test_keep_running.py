@@ -47,15 +47,17 @@ def test_a_newer_checkpoint_starts_the_count_again(world: World, scheme: str, ha
     assert (world.folder / "starts").read_text() == "x\n" * 4
 
 
-def test_a_checkpoint_of_any_seed_of_a_fine_tuning_counts(world: World) -> None:
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_checkpoint_of_any_seed_of_a_fine_tuning_counts(world: World, scheme: str) -> None:
     """The second seed begins again at step 1, far below the last step of the first."""
     text = """n=$(wc -l < "$FAKES/starts"); echo x >> "$FAKES/starts"
     [ $n -lt 4 ] || exit 1
-    mkdir -p "$FAKES/run/seed_$((9 + n / 2))/checkpoints/$((n < 2 ? 100 + n : n))"
+    step="$FAKES/run/seed_$((9 + n / 2))/checkpoints/$((n < 2 ? 100 + n : n))"
+    mkdir -p "$step" && touch "$step/CHECKSUMS.json"
     exit 1"""
     (world.folder / "starts").touch()
     world.program("jaxenc", f"#!/bin/bash\n{text}\n")
-    done = world.run("keep_running.sh", "--workdir", world.folder / "run", "--restarts", 1, "--", "jaxenc")
+    done = world.run("keep_running.sh", "--workdir", f"{scheme}{world.folder}/run", "--restarts", 1, "--", "jaxenc")
     assert done.returncode == 1 and (world.folder / "starts").read_text() == "x\n" * 5
     assert "1 restarts brought no newer checkpoint than seed_9 step 101, seed_10 step 3: giving up" in done.stderr
 

@@ -93,11 +93,26 @@ def test_the_quickstart_takes_no_option_for_a_folder(world: World) -> None:
         (("--workdir", "a"), "no command after --"),
         (("--workdir", "a", "--", "jaxenc", "--workdir=b"), "--workdir is a, and b in the command"),
         (("--workdir",), "--workdir needs a value"),
+        (("--workdir", "--dry-run", "--", "jaxenc"), "--workdir needs a value"),
+        (("--name workdir", "a"), "--name workdir: the options are --name --workdir "),
+        (("--cpu!",), "--cpu!: the options are"),
+        (("--workdir", "a", "--nodes", "99999999999999999999", "--", "jaxenc"), "--nodes is '99999999999999999999': a whole number"),
     ],
 )
 def test_the_common_options(world: World, options: tuple[str, ...], message: str) -> None:
     done = world.run("slurm/slurm.sh", "run", "--name", "r", *options)
-    assert done.returncode == 2 and message in done.stderr and not world.calls()
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1 and not world.calls()
+
+
+def test_a_value_that_looks_like_an_option_is_written_with_an_equals_sign(world: World) -> None:
+    done = world.run("slurm/slurm.sh", "run", "--name", "r", "--workdir", "/w", "--partition=--odd", "--dry-run", "--", "jaxenc")
+    assert " --partition=--odd " in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["run status", "delete ", "*", "start"])
+def test_what_is_no_verb_is_refused(world: World, verb: str) -> None:
+    done = world.run("slurm/slurm.sh", verb, "--name", "r")
+    assert done.returncode == 2 and done.stderr.startswith(f"slurm.sh: {verb}: the verbs are run, status, ") and not world.calls()
 
 
 def test_a_workdir_in_the_command_is_enough(world: World) -> None:

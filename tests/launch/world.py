@@ -29,6 +29,7 @@ AWKWARD = (
     "\\n",
     "",
     "!x;&|",
+    "naïve 日本 😀",
 )
 # Notes its arguments, and ends with the next code of $FAKES/codes, or 0.
 STUB = """

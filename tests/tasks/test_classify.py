@@ -153,6 +153,7 @@ def rows(*labels):
         (Classify(), "index\tsentence\n0\ta\n", "train.tsv:1: has no column text; name one of its columns"),
         (Classify(), rows("-1", "-1"), "train.tsv:2: all 2 training examples have the label -1; name a file"),
         (Classify(), rows("1.0", "3.8", "2.5"), "train.tsv:3: the label is 3.8, a score and not a class; set task.kind=regress"),
+        (Classify(), rows("a", "a|b"), "train.tsv:3: the label is 'a|b', and | separates the spellings of a class; write the label"),
         (Classify(), rows(*(f"id{i}" for i in range(12))), "train.tsv:2: the column label has 12 values in 12 training examples"),
     ],
 )  # fmt: skip
@@ -185,6 +186,8 @@ def test_a_record_of_a_user():
     "settings, message",
     [
         ({"text": ()}, "task.text names 0 columns; name one, or two for pairs"),
+        ({"text": ("text", "")}, "task.text or task.label names a column of no name; name a column, or give its number"),
+        ({"label": ""}, "task.text or task.label names a column of no name; name a column, or give its number"),
         ({"truncation": "last"}, "task.truncation is 'last'; use longest, first, second, refuse"),
         ({"metric": "mcc"}, "task.metric is 'mcc'; use accuracy, f1, macro_f1, matthews"),
         ({"labels": ("a",)}, "task.labels names one class, a; name two or more, or none"),

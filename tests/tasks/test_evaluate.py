@@ -80,10 +80,12 @@ def test_the_command_takes_a_work_directory_and_prints_the_scores(tuned: Path, c
 def test_what_cannot_be_evaluated(seed: Path, tmp_path: Path) -> None:
     write(tmp_path / "wrong.tsv", [("red", "no"), ("blue", "perhaps")])
     (tmp_path / "unlabelled.tsv").write_text("sentence\tlabel\nred\t\n")
+    (tmp_path / "other.tsv").write_text("sentence\tclass\nred\tno\n")
     for data, message in (
         (tmp_path / "wrong.tsv", r"wrong.tsv:3: the label is 'perhaps'"),
         (tmp_path / "unlabelled.tsv", r"unlabelled.tsv:2: the column label holds no label"),
         (tmp_path / "none.tsv", "none.tsv: no such file"),
+        (tmp_path / "other.tsv", "other.tsv:1: has no column label; rename the right one of its columns: 'sentence', 'class'$"),
     ):
         with pytest.raises(UserError, match=message):
             jaxenc.evaluate(seed, data=data)

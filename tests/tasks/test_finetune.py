@@ -142,3 +142,16 @@ def test_types_of_the_user_name_scores(model: Path, tmp_path: Path) -> None:
     assert {"f1_creative-work", "f1___group"} <= set(found.summary) and len(found.summary) > 6
     # tags_accuracy is the accuracy of the answers, once more.
     assert table(found)[0].split() == ["seed", "step", "f1", *[name for name in found.summary if name not in ("f1", "tags_accuracy")][:5]]
+
+
+def test_half_of_a_surrogate_pair_in_a_name_is_escaped(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """JSON allows it, and UTF-8 does not: the answers hold it as JSON writes it, in place of an error after the training."""
+    rows = [{"id": f"\ud800{number}", "text": f"it is {'bx'[number % 2]}", "label": ("good", "bad")[number % 2]} for number in range(16)]
+    (tmp_path / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tune = labelled(steps=1)
+    data = dataclasses.replace(tune.data, train="odd.jsonl", dev="odd.jsonl", test="odd.jsonl")
+    finetune(dataclasses.replace(tune, task=Classify(id="id", submits=("odd.tsv",)), data=data), str(model), tmp_path / "runs")
+    for split in ("dev", "test"):
+        lines = (tmp_path / "runs" / "seed_0" / f"{split}.jsonl").read_text().splitlines()
+        assert [json.loads(line)["id"] for line in lines] == [row["id"] for row in rows]
+    assert (tmp_path / "runs" / "seed_0" / "submission" / "odd.tsv").read_text().startswith("index\tprediction\n\\ud8000\t")

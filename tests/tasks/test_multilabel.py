@@ -69,7 +69,8 @@ def test_a_test_split_may_lack_labels(tmp_path):
         (TASK, "text\na\n", "train.tsv:1: has no column label; name one of its columns"),
         (Multilabel(), "text\tlabel\na\t\nb\t\n", "train.tsv:2: no training example has a label; name"),
         (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t1\t0\ny\t1\tno\n", "train.tsv:3: the column b holds 'no'; write 1 or 0"),
-        (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t\t\n", "train.tsv:2: holds no labels; write [] for no label"),
+        (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t\t\n", "train.tsv:2: holds no labels; write 0 in the columns of all"),
+        (Multilabel(), "text\tlabel\na\tx|y\nb\tz\n", "train.tsv:2: the label is 'x|y', and | separates the spellings of a class; write"),
     ],
 )  # fmt: skip
 def test_labels_that_go_wrong(tmp_path, task, content, message):
@@ -77,7 +78,7 @@ def test_labels_that_go_wrong(tmp_path, task, content, message):
 
 
 def test_labels_of_json_that_go_wrong(tmp_path):
-    assert refused(TASK, write_json(tmp_path, {"text": "a", "label": None})).startswith("train.jsonl:1: holds no labels")
+    assert refused(TASK, write_json(tmp_path, {"text": "a", "label": None})).startswith("train.jsonl:1: holds no labels; write [] for")
     assert refused(TASK, write_json(tmp_path, {"text": "a", "label": [["joy"]]})).startswith(
         "train.jsonl:1: the column label holds [['joy']]"
     )

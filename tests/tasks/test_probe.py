@@ -1,6 +1,7 @@
 """Probes of all layers that are trained together."""
 
 import dataclasses
+import math
 
 import jax
 import numpy as np
@@ -102,6 +103,8 @@ def test_baselines() -> None:
     [
         (lambda: ProbeSettings(seeds=0), "probe.seeds is 0"),
         (lambda: ProbeSettings(lr=0.0), "the rate is 0.0"),
+        (lambda: ProbeSettings(lr=math.inf), "the rate is inf; it takes a positive number"),
+        (lambda: ProbeSettings(layers=(0, 2, 0)).chosen(STATES), "layer 0 was requested twice; name each layer once"),
         (lambda: ProbeSettings(layers=(0, 4)).chosen(STATES), "layer 4 was requested, but the model has 3 layers"),
     ],
 )

@@ -69,6 +69,21 @@ def test_a_run_says_its_hyper_parameters(tuned: Path) -> None:
     assert "published" not in numbers(epochs=5.0, batch=32)
 
 
+@pytest.mark.parametrize(
+    "config, column, message",
+    [
+        ("bert/tiny", (), "--config bert/tiny: not a recipe of fine-tuning; name a task such as tasks/text; --init-from names the model"),
+        ("tasks/tag", ("--text", "x"), "--text: tasks of the kind tag have no such column; leave it out; "),
+        ("tasks/text", ("--text", "x", "--config.task.kind=choice"), "--text: tasks of the kind choice have no such column"),
+    ],
+)
+def test_a_recipe_or_a_column_of_another_kind(
+    config: str, column: tuple[str, ...], message: str, tuned: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    command = ["finetune", "--config", config, "--init-from", str(tuned / "pretrained"), "--workdir", str(tmp_path / "runs"), *column]
+    assert main(command) == 2 and capsys.readouterr().err.startswith(f"jaxenc: {message}")
+
+
 def test_inspect_lists_the_fields_of_a_task(capsys: pytest.CaptureFixture) -> None:
     """With their values, those of overrides too; without --fields a task is refused, and told so."""
     assert main(["inspect", "--config", "tasks/text", "--fields", "--config.train.epochs=7"]) == 0

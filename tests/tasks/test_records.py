@@ -229,6 +229,17 @@ def test_what_is_no_text_and_no_label(tmp_path):
         empty.name("label")
 
 
+def test_a_whole_number_that_no_float_holds_is_no_number(tmp_path):
+    (record,) = records.read(str(written(tmp_path / "a.jsonl", f'{{"n": {"9" * 400}}}\n')), ("n",))
+    with pytest.raises(UserError, match=r"a.jsonl:1: the column n holds 9{37}\.\.\., which is not a number"):
+        record.number("n")
+
+
+def test_a_column_of_no_name_is_missing(tmp_path):
+    with pytest.raises(UserError, match="a.tsv:1: has no column ; name one of its columns"):
+        next(records.read(str(written(tmp_path / "a.tsv", "text\tlabel\na\tb\n")), ("text", "")))
+
+
 def test_a_record_of_a_user():
     assert records.picked({"b": "x"}, "line 1", ["a|b"]).text("a|b") == "x"
     with pytest.raises(UserError, match="^line 1: has no column a; name one of its columns in the field of the task for it: 'b'"):

@@ -82,6 +82,14 @@ def test_the_best_step_outlives_checkpoints_at_requests_to_stop(model: Path, lab
     assert run.checkpoint.keep >= run.plan[-1].end == 6
 
 
+@pytest.mark.parametrize("epochs", [1e9, 1e308])
+def test_more_steps_than_a_run_can_have_are_refused(model: Path, labelled: Labelled, tmp_path: Path, epochs: float) -> None:
+    """The second overflows a float."""
+    with pytest.raises(UserError, match=r"^train.epochs is 1e\+\d+, which is more than 2\^31 - 1 steps; lower it$"):
+        finetune(labelled(train=64, epochs=epochs), str(model), tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
 def test_the_advice_of_a_diverged_seed_is_about_finetune(model: Path, labelled: Labelled, tmp_path: Path) -> None:
     with mock.patch.object(finetuning, "train_job", side_effect=Diverged("step 3")):
         found = finetune(labelled(train=32, epochs=1.0), str(model), tmp_path / "runs")

@@ -105,6 +105,14 @@ def test_settings_that_do_not_fit(settings, message):
     assert str(caught.value) == message
 
 
+def test_scores_whose_squares_overflow_are_refused(tmp_path):
+    """In the file; between bounds the model learns a share."""
+    examples = Regress().examples(write(tmp_path, train="text\tlabel\na\t1\nb\t-1e39\n"), "train")
+    with pytest.raises(UserError, match=r"train.tsv:3: the score is -1e\+39, too large to train on; write scores up to 1e\+18, or set"):
+        Regress().features(examples, framing())
+    assert Regress(bounds=(-1e39, 1.0), scaled=True).features(examples, framing()).rows["score"].tolist() == [1, 0]
+
+
 def test_nothing_to_learn_is_refused(tmp_path):
     """One score for all, which no correlation is defined for; a single example may be tried. `1_000` is no number."""
     files = write(tmp_path, train="text\tlabel\na\t1\nb\t1.0\n")

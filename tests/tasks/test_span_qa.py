@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -299,6 +300,16 @@ def test_examples_of_files(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UserError, match=message):
             task.examples(FilesConfig(str(tmp_path), train=train), "train")
+
+
+def test_questions_of_which_no_answer_is_where_the_file_says_are_refused(tmp_path: Path) -> None:
+    """They would train nothing. One that is there is enough, or a question without an answer."""
+    for more, is_refused in (((), True), ((qa("2"),), False), ((qa("2", ""),), False)):
+        squad(tmp_path, "a", {**qa("1"), "answers": [{"text": "nowhere", "answer_start": 3}]}, *more)
+        examples = TASK.examples(FilesConfig(str(tmp_path), train="a.json"), "train")
+        assert not is_refused or len(examples) == 1
+        with pytest.raises(UserError, match=r"question 1: none of the 1 training questions has an answer") if is_refused else nullcontext():
+            TASK.fitted(examples)
 
 
 def test_scores_and_submission() -> None:

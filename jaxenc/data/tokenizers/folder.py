@@ -1,6 +1,7 @@
 """Opens the tokenizer of a folder: which of its files is read, and by which module."""
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -78,7 +79,7 @@ def _absent(folder: Path) -> UserError:
     inside = folder / "tokenizer" if (folder / "tokenizer").is_dir() else max(by_step, key=by_step.__getitem__, default=None)
     if inside is not None:
         return UserError("not a tokenizer but a folder that holds one", folder, f"name {inside}")
-    makes = f"`jaxenc tokenizer --input FILES --out {folder}` makes one"
+    makes = f"`jaxenc tokenizer --input FILES --out {shlex.quote(str(folder))}` makes one"
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     names = f"tokenizer.json, vocab.txt, vocab.json or {model_file.NAME}"
     return UserError(f"no {names} here", folder, makes if is_free else "name a folder that `jaxenc tokenizer` made")
