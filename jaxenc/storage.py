@@ -199,21 +199,22 @@ class Folder:
     def _writing(self, name: str, call: Callable[[str], object]) -> None:
         """Calls `call` with the path of `name` to write to."""
         path, scheme = f"{self.path}/{name}", self.url.partition("://")[0]
-        whole = lambda: written(Path(path), durable=False) if scheme in _DISK else contextlib.nullcontext(path)
 
         def write() -> None:
+            with written(Path(path), durable=False) if scheme in _DISK else contextlib.nullcontext(path) as target:
+                call(str(target))
+
+        def in_folder() -> None:
             try:
-                with whole() as place:
-                    call(str(place))
+                write()
             except FileNotFoundError:
                 if scheme in _FLAT:
                     raise
                 self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
-                with whole() as place:
-                    call(str(place))
+                write()
 
         try:
-            self._retried(name, "written", write)
+            self._retried(name, "written", in_folder)
         except FileNotFoundError as error:  # the bucket does not exist
             raise UserError(f"cannot be written ({_reason(error)})", f"{self.url}/{name}", ADVICE) from error
 

@@ -11,7 +11,7 @@ from jaxenc.reports.history import expanded
 from jaxenc.reports.report import is_tuning
 from jaxenc.tasks import results
 from jaxenc.tasks.kept import kept, step_of
-from jaxenc.tasks.results import Outcome, Results, of_others, seeds_in
+from jaxenc.tasks.results import Outcome, Results, of_other_seeds, seeds_in
 from tests import bucket
 
 
@@ -64,7 +64,7 @@ def test_seeds_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         Outcome(seed, "", 1, {"accuracy": 0.5}).write(tmp_path / f"seed_{seed}" / results.RESULT)
     shutil.copytree(tmp_path / "seed_2", tmp_path / "seed_3_backup")
     Outcome(3, "", 1, {"accuracy": 1.0}).write(tmp_path / "seed_3_backup" / results.RESULT)
-    assert [one.seed for one in of_others(tmp_path, ())] == [2, 10]
+    assert [one.seed for one in of_other_seeds(tmp_path, ())] == [2, 10]
 
 
 @pytest.mark.parametrize(
