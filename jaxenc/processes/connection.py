@@ -13,11 +13,10 @@ import jax
 
 from jaxenc.errors import UserError
 from jaxenc.processes import addresses, barriers, gloo, private
-from jaxenc.processes.barriers import ErrorOfAll
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
 
-REPORT = 5  # seconds for others to report an error of process 0
+REPORT = 5  # seconds that process 0 leaves the others to report an error
 
 
 def connect(cluster: Cluster) -> None:
@@ -156,14 +155,15 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
         if cluster.count == 1:
             raise
         code = report(error)
-        if isinstance(error, ErrorOfAll):
+        if isinstance(error, UserError) and jax.distributed.is_initialized():
             _await_reports(cluster)
         leave(code)
     close()
 
 
 def _await_reports(cluster: Cluster) -> None:
-    """Process 0 waits, for up to REPORT seconds, until the others have reported the error: its end would abort them before that."""
+    """Process 0 waits, for up to REPORT seconds, until the others have reported the error: a missing file is the error of each, and the end
+    of process 0 would abort the others, with a page of jax's, before they say so."""
     client, end = private.store(), time.monotonic() + REPORT
     with contextlib.suppress(jax.errors.JaxRuntimeError):
         if cluster.index:

@@ -66,6 +66,9 @@ def act(action: str) -> None:
         except UserError as error:
             told(error)
         from_primary("last", refuse)
+    if action == "each":
+        time.sleep(2 * (rank == 1))
+        refuse()
     if action == "absent":
         if rank == 2:
             time.sleep(30)

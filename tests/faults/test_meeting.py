@@ -28,6 +28,12 @@ def test_every_process_has_what_process_0_says_and_its_error_and_a_barrier_names
     assert "[0] the door: process 0 waits for process 1" in lines
 
 
+def test_an_error_that_each_process_finds_is_a_line_of_each(tmp_path: Path) -> None:
+    """Process 1 finds it two seconds after process 0, whose end would abort it."""
+    lines = [line for line in meet("each", 2, tmp_path, 2) if "for all to join" not in line]
+    assert lines == ["[0] UserError: no such folder", "[1] UserError: no such folder"]
+
+
 def test_a_barrier_has_a_limit_and_names_who_never_came(tmp_path: Path) -> None:
     lines = meet("absent", 3, tmp_path, 2)
     assert "[0] Absent: the door: process 2 did not come within 2.5 s: see what it says, and start all processes again" in lines
