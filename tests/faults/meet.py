@@ -67,7 +67,8 @@ def act(action: str) -> None:
             told(error)
         from_primary("last", refuse)
     if action == "each":
-        time.sleep(2 * (rank == 1))
+        barrier("all here", 120)
+        time.sleep(0.5 * (rank == 1))
         refuse()
     if action == "absent":
         if rank == 2:

@@ -29,8 +29,8 @@ def test_every_process_has_what_process_0_says_and_its_error_and_a_barrier_names
 
 
 def test_an_error_that_each_process_finds_is_a_line_of_each(tmp_path: Path) -> None:
-    """Process 1 finds it two seconds after process 0, whose end would abort it."""
-    lines = [line for line in meet("each", 2, tmp_path, 2) if "for all to join" not in line]
+    """Process 1 finds it half a second after process 0, whose end would abort it."""
+    lines = [line for line in meet("each", 2, tmp_path, 2) if " waits " not in line]
     assert lines == ["[0] UserError: no such folder", "[1] UserError: no such folder"]
 
 
