@@ -16,7 +16,7 @@ from jaxenc.processes import addresses, barriers, gloo, private
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
 
-REPORT = 5  # seconds that process 0 leaves the others to report an error
+REPORT, EXIT = 5, 0.5  # seconds that process 0 leaves the others to report an error, and then to end
 
 
 def connect(cluster: Cluster) -> None:
@@ -171,6 +171,7 @@ def _await_reports(cluster: Cluster) -> None:
             return
         for rank in range(1, cluster.count):
             client.blocking_key_value_get(f"jaxenc/reported/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
+        time.sleep(EXIT)
 
 
 def leave(code: int) -> NoReturn:
