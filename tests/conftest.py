@@ -67,6 +67,16 @@ def programs_are_shared() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def environment_is_put_back() -> Iterator[None]:
+    """A command sets variables for its own process, which in a test is that of the tests after it."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
     """Makes a folder by its name, once for all workers of xdist: the first that asks makes it, the others wait for it."""

@@ -19,9 +19,7 @@ TPU = pytest.mark.skipif(not importlib.util.find_spec("libtpu"), reason='libtpu 
 
 @pytest.fixture(autouse=True)
 def no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CPU devices in the place of GPUs, also where jax's CUDA plugin is installed; the environment is put back."""
-    for name in deviceless.SETTINGS:
-        monkeypatch.setenv(name, os.environ.get(name, ""))
+    """CPU devices in the place of GPUs, also where jax's CUDA plugin is installed."""
     plain = importlib.util.find_spec
     monkeypatch.setattr(topology, "find_spec", lambda name: None if name.startswith("jax_plugins") else plain(name))
 

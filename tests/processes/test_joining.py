@@ -37,8 +37,11 @@ def assert_joined(done: list[Done]) -> None:
 
 
 @pytest.fixture
-def pod(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Variables with which jax believes that it sees TPUs, and listens on loopback at a port that is free."""
+def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Variables with which jax believes that it sees TPUs, and listens on loopback at a port that is free. Those of a pod in which the
+    tests run do not count."""
+    for name in [name for name in os.environ if name.startswith(("TPU_", "MEGASCALE_"))]:
+        monkeypatch.delenv(name)
     (tmp_path / "libtpu.so").touch()
     with reserved() as address:
         yield {
