@@ -30,11 +30,19 @@ class UserError(Exception):
 
     def at(self, where: object) -> Self:
         """The same error with `where` before its own place."""
-        return type(self)(self.what, f"{where}: {self.where}" if self.where else where, self.fix)
+        return self.reworded(where=f"{where}: {self.where}" if self.where else str(where))
 
     def renamed(self, here: object, there: object) -> Self:
         """The same error with `there` instead of `here`, such as a URL instead of the path of its copy."""
-        return type(self)(*(text.replace(str(here), str(there)) for text in (self.what, self.where, self.fix)))
+        return self.reworded(*(text.replace(str(here), str(there)) for text in (self.what, self.where, self.fix)))
+
+    def reworded(self, what: str | None = None, where: str | None = None, fix: str | None = None) -> Self:
+        """The same error, of the same type and with its other attributes, with the parts that are given in place of its own."""
+        parts = [own if given is None else given for own, given in ((self.what, what), (self.where, where), (self.fix, fix))]
+        error = type(self).__new__(type(self))
+        error.__dict__.update(self.__dict__)
+        UserError.__init__(error, *parts)
+        return error
 
 
 class Unsupported(UserError):

@@ -56,7 +56,7 @@ def built(cls: type[M], values: Mapping[str, Any], where: Path, fields: Mapping[
     try:
         return configs.from_dict(cls, values, "model")
     except UserError as error:
-        raise type(error)(theirs(error.what), theirs(error.where), theirs(error.fix)).at(where) from error
+        raise error.reworded(theirs(error.what), theirs(error.where), theirs(error.fix)).at(where) from error
 
 
 def only(settings: Mapping[str, Any], data: Mapping[str, Any], where: Path) -> None:

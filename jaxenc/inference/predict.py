@@ -19,7 +19,7 @@ from jaxenc.inference.inputs import compiled_length, power_of_two
 from jaxenc.progress import Bars
 from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.records import ANY_FIELD, OR, Record
+from jaxenc.tasks.records import OR, MissingColumn, Record
 from jaxenc.tasks.task import Example, Task
 from jaxenc.tasks.texts import TextTask
 from jaxenc.training.predict import concatenated
@@ -30,7 +30,6 @@ WINDOW = 64
 # What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
-    (ANY_FIELD, "with --text"),
     ("remove it from --input", "name another file"),
 )
 
@@ -77,11 +76,13 @@ class Predictor:
         try:
             while examples := [self._example(*one) for one in itertools.islice(numbered, WINDOW * batch)]:
                 yield self._answered(examples, batch)
+        except MissingColumn as error:
+            raise error.chosen("with --text") from error
         except UserError as error:
             fix = error.fix
             for theirs, ours in _ADVICE:
                 fix = fix.replace(theirs, ours)
-            raise type(error)(error.what, error.where, fix) from error
+            raise error.reworded(fix=fix) from error
 
     def _example(self, number: int, record: Record | Example) -> Example:
         if isinstance(record, Example):

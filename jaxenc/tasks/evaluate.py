@@ -2,7 +2,6 @@
 
 import dataclasses
 import pathlib
-import re
 import sys
 import types
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.kept import kept, run_of, step_of
 from jaxenc.tasks.prepare import open_saved
+from jaxenc.tasks.records import MissingColumn
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import held_out
@@ -61,10 +61,9 @@ def evaluate(
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
     run = override(held_out.for_evaluation(of_checkpoint(path, models), values, "", batch, mesh), values, models)
     try:
-        tuning = open_saved(_on(tune, data, path), run, path)
-    except UserError as error:  # whose advice is for a recipe, and here the columns are those of the fine-tuning
-        fix = re.sub(r"name one of its columns with .*?: ", "rename the right one of its columns: ", error.fix)
-        raise type(error)(error.what, error.where, fix) from error
+        tuning = open_saved(_on(tune, data, path), run, path, heads, models)
+    except MissingColumn as error:  # which columns are read was settled by the fine-tuning
+        raise error.reworded(fix=f"rename the right one of its columns: {error.found}") from error
     if barriers.is_primary():
         print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     return held_out.of_job(tuning.job(run.train.seed, path), path, predictions)

@@ -18,7 +18,9 @@ from jaxenc.checkpoint.verify import CHECKPOINTS, steps
 from jaxenc.checkpoint.workdir import Workdir
 from jaxenc.config import fingerprint
 from jaxenc.errors import Diverged, UserError
+from jaxenc.families import MODELS, Models
 from jaxenc.files import locked, user_errors, write_bytes
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.progress import Bars
 from jaxenc.tasks import results
@@ -35,7 +37,15 @@ ANSWERED = ("dev", "test")
 ADVICE = "free some space or choose another --workdir"
 
 
-def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1, profiled: Steps = Steps()) -> Results:
+def finetune(
+    tune: FineTune,
+    init_from: str,
+    workdir: str | pathlib.Path,
+    seeds: int = 1,
+    profiled: Steps = Steps(),
+    heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
+) -> Results:
     """Fine-tunes the model of `init_from` on a task in `workdir`, with the seeds `train.seed`, `train.seed` + 1, ...
 
     Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All seeds share
@@ -43,24 +53,25 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
     reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
     writes. init_from, workdir: a folder, or its URL (docs/storage.md). profiled: the first and the last step of a trace of the first seed
-    (`training.profile`). Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the
+    (`training.profile`). heads, models: those that the task and the model may name, as in `inference.load.load`. Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the
     errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, work):
-        return _finetune(tune, init_from, folder, work, seeds, profiled)
+        if barriers.is_primary():
+            print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
+        with Bars(barriers.is_primary()).shown("reading the examples and the model"):
+            tuning = open_task(tune, init_from, heads, models)
+        return _finetune(tuning, folder, work, seeds, profiled)
 
 
-def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, work: Workdir, seeds: int, profiled: Steps) -> Results:
+def _finetune(tuning: Tuning, workdir: pathlib.Path, work: Workdir, seeds: int, profiled: Steps) -> Results:
     """As `finetune`. workdir: the folder of `work` on this machine."""
     if barriers.is_primary():
-        print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)
-    with Bars(barriers.is_primary()).shown("reading the examples and the model"):
-        tuning = open_task(tune, init_from)
-    if barriers.is_primary():
         print(*tuning.notes, tuning.numbers, "preparing the model", sep="\n", file=sys.stderr, flush=True)
-    directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
+    first = tuning.tune.train.seed
+    directories = {seed: workdir / SEEDS.format(seed) for seed in range(first, first + seeds)}
     kept = _other_seeds(workdir, directories)
     runs = (*directories.values(), *(workdir / SEEDS.format(one.seed) for one in kept))
     barriers.from_primary("seeds before", lambda: refuse_other_tuning(tuning, runs, work))
@@ -71,7 +82,7 @@ def _finetune(tune: FineTune, init_from: str, workdir: pathlib.Path, work: Workd
         hold = lambda: holding.enter_context(locked(workdir, BUSY))
         barriers.from_primary("work directory", hold)
         for seed, directory in directories.items():
-            outcome = _seed(tuning, seed, directory, work, profiled if seed == tune.train.seed else Steps())
+            outcome = _seed(tuning, seed, directory, work, profiled if seed == first else Steps())
             if outcome is None:
                 return dataclasses.replace(_merged(tuning, kept, done), preempted=True, stopped=_stopped(tuning, directory, seed, seeds))
             done.append(outcome)

@@ -18,9 +18,9 @@ from jaxenc.data import tokenizers
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
-from jaxenc.families import MODELS
+from jaxenc.families import MODELS, Models
 from jaxenc.files import sha256, user_errors
-from jaxenc.heads import BUILT_IN
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.sharding import mesh as meshes
 from jaxenc.storage import is_url
 from jaxenc.tasks import published, recipe, rows
@@ -60,7 +60,8 @@ class Tuning:
     """A task on one model, ready to run.
 
     tune: the settings, with the task fitted to its training examples. start: the checkpoint that the parameters come from, on this machine.
-    origin: its path, or its URL. splits: those that have files. programs: shared by the runs of all seeds.
+    origin: its path, or its URL. splits: those that have files. heads, models: those that the run may name. programs: shared by the runs
+    of all seeds.
     """
 
     tune: FineTune
@@ -69,7 +70,9 @@ class Tuning:
     origin: str
     tokenizer: Tokenizer
     splits: Mapping[str, Split]
-    programs: Programs
+    heads: Mapping[str, Head]
+    models: Models
+    programs: Programs = dataclasses.field(default_factory=Programs)
 
     @property
     def task(self) -> Task:
@@ -133,7 +136,9 @@ class Tuning:
         evaluates = evaluated in self.splits
         vocabulary = self.tokenizer.vocabulary
         shared = self.programs
-        job = Job(run, vocabulary, mesh, batches, evaluates, directory, files, BUILT_IN, MODELS, chosen, judge=judge, programs=shared)
+        job = Job(
+            run, vocabulary, mesh, batches, evaluates, directory, files, self.heads, self.models, chosen, judge=judge, programs=shared
+        )
         return job  # `batches` reads it
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
@@ -160,14 +165,15 @@ class Tuning:
         return {MANIFEST: json.dumps(self.facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
 
 
-def open_task(tune: FineTune, init_from: str) -> Tuning:
+def open_task(tune: FineTune, init_from: str, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Tuning:
     """Reads the model's config, the examples and their rows.
 
-    init_from: a run directory or one of its checkpoints, or its URL. Every process calls it. Raises UserError for a model without a
+    init_from: a run directory or one of its checkpoints, or its URL. heads, models: those that it and the task may name, as in
+    `inference.load.load`. Every process calls it. Raises UserError for a model without a
     tokenizer or without the task's heads, for files that cannot be read and for examples that do not fit; it writes nothing.
     """
     start, origin = _start(init_from, tune.checkpoint.verify)
-    base = of_checkpoint(start)
+    base = of_checkpoint(start, models)
     tokenizer = _tokenizer(start).framed_as(base.model.row_frame)
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
@@ -182,7 +188,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     platform = meshes.platform(meshes.make(tune.mesh).devices.flat[0])
     model = base.with_vocabulary(tokenizer.vocabulary).model
     run = as_run(tune, objective, model, len(splits["train"].features), platform)
-    return Tuning(tune, run, start, origin, tokenizer, splits, Programs())
+    return Tuning(tune, run, start, origin, tokenizer, splits, heads, models)
 
 
 def _start(init_from: str, check: bool) -> tuple[pathlib.Path, str]:
@@ -194,13 +200,13 @@ def _start(init_from: str, check: bool) -> tuple[pathlib.Path, str]:
     return start, str(start)
 
 
-def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
+def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Tuning:
     """A fine-tuned checkpoint with the examples of its dev set only, to evaluate it. run: the checkpoint's, on the devices of this machine.
     Raises UserError as `open_task`."""
     tokenizer = as_tuned(_tokenizer(step_dir), run.model, step_dir)
     examples = tune.task.examples(tune.data, "dev")
     splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
-    return Tuning(tune, run, step_dir, str(step_dir), tokenizer, splits, Programs())
+    return Tuning(tune, run, step_dir, str(step_dir), tokenizer, splits, heads, models)
 
 
 def _tokenizer(step_dir: pathlib.Path) -> Tokenizer:

@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from jaxenc.tasks.row_files import Form, Row
 
 # Between the names that a column may have.
 OR = "|"
-# What advice says where only the task knows the field (`choosing` replaces it); the fields that are options of commands too.
-ANY_FIELD, OPTIONS = "in the field of the task for it", ("text", "label")
+# The fields of a task that are options of commands too.
+OPTIONS = ("text", "label")
 _TABULAR = (".tsv", ".tab", ".txt", ".csv")
 # The readers' messages name options of `jaxenc data`; a task has these instead.
 _OPTIONS = (
@@ -32,6 +32,18 @@ _OPTIONS = (
     ("remove it from --input", "name another file"),
     (", or name another --format", ", or save it as .jsonl"),
 )
+
+
+class MissingColumn(UserError):
+    """A file or a row lacks a column that is required. column: as requested; found: those that it has, for messages."""
+
+    def __init__(self, what: str, where: str = "", fix: str = "", column: str = "", found: str = "") -> None:
+        super().__init__(what, where, fix)
+        self.column, self.found = column, found
+
+    def chosen(self, how: str) -> Self:
+        """The same error with advice that says how a column is chosen, such as `with --text`."""
+        return self.reworded(fix=f"name one of its columns {how}: {self.found}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +123,7 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files
         what, fix = error.what, error.fix
         for option, ours in _OPTIONS:
             what, fix = what.replace(option, ours), fix.replace(option, ours)
-        raise type(error)(what, error.where, fix) from error
+        raise error.reworded(what, fix=fix) from error
 
 
 @contextlib.contextmanager
@@ -120,10 +132,10 @@ def choosing(**fields: Sequence[str]) -> Iterator[None]:
     {field: its columns}."""
     try:
         yield
-    except UserError as error:
-        field = next((name for name, columns in fields.items() for one in columns if error.what == _lacks(one)), "")
-        named = f"with {f'--{field} or ' if field in OPTIONS else ''}task.{field}" if field else ANY_FIELD
-        raise type(error)(error.what, error.where, error.fix.replace(ANY_FIELD, named)) from error
+    except MissingColumn as error:
+        if field := next((name for name, columns in fields.items() if error.column in columns), ""):
+            raise error.chosen(f"with {f'--{field} or ' if field in OPTIONS else ''}task.{field}") from error
+        raise
 
 
 def of_split(
@@ -225,13 +237,10 @@ def _top_columns(names: Sequence[str], where: str, required: Sequence[str], opti
     return list(tops)
 
 
-def _missing(column: str, names: Sequence[str], where: str) -> UserError:
-    shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    return UserError(_lacks(column), where, f"name one of its columns {ANY_FIELD}: {shown}")
-
-
-def _lacks(column: str) -> str:
-    return f"has no column {' or '.join(column.split(OR))}"
+def _missing(column: str, names: Sequence[str], where: str) -> MissingColumn:
+    found = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    what = f"has no column {' or '.join(column.split(OR))}"
+    return MissingColumn(what, where, column=column, found=found).chosen("in the field of the task for it")
 
 
 def _shown(value: Any) -> str:
