@@ -53,8 +53,8 @@ def finetune(
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
     reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
     writes. init_from, workdir: a folder, or its URL (docs/storage.md). profiled: the first and the last step of a trace of the first seed
-    (`training.profile`). heads, models: those that the task and the model may name, as in `inference.load.load`. Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the
-    errors of `training.pretrain.pretrain`.
+    (`training.profile`). heads, models: those that the task and the model may name, as in `inference.load.load`. Raises UserError, before
+    anything is written, for settings, files or a model that do not fit together, and the errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")

@@ -88,12 +88,13 @@ class Tuning:
     def numbers(self) -> str:
         """A line with the hyper-parameters of a run."""
         tune, run = self.tune, self.run
-        passes = f"{tune.train.steps * tune.train.batch / max(len(self.splits['train'].features), 1):.3g}" if tune.train.steps else ""
+        examples = max(len(self.splits["train"].features), 1)
+        passes = f"{tune.train.steps * tune.train.batch / examples if tune.train.steps else tune.train.epochs:.3g}"
         given = {"optim.lr": tune.optim.lr, **{f"train.{name}": getattr(tune.train, name) for name in ("batch", "epochs", "steps")}}
         source = published.source(run.model, given)
         most = ", all that the model takes" if tune.train.length == run.model.positions else ""
         return (
-            f"lr {tune.optim.lr:g}, {passes or f'{tune.train.epochs:g}'} epochs, batches of {tune.train.batch}"
+            f"lr {tune.optim.lr:g}, {passes} epoch{'s' * (passes != '1')}, batches of {tune.train.batch}"
             f"{f' (published: {source})' if source else ''}, "
             f"rows of up to {tune.train.length} tokens{most}: {run.train.steps:,} steps"
         )
@@ -135,10 +136,8 @@ class Tuning:
         judge = self._judge if evaluated == "dev" else None
         evaluates = evaluated in self.splits
         vocabulary = self.tokenizer.vocabulary
-        shared = self.programs
-        job = Job(
-            run, vocabulary, mesh, batches, evaluates, directory, files, self.heads, self.models, chosen, judge=judge, programs=shared
-        )
+        known, shared = (self.heads, self.models), self.programs
+        job = Job(run, vocabulary, mesh, batches, evaluates, directory, files, *known, chosen, judge=judge, programs=shared)
         return job  # `batches` reads it
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:

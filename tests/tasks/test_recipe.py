@@ -67,6 +67,7 @@ def test_a_run_says_its_hyper_parameters(tuned: Path) -> None:
     source = "published: google-research/bert README.md, the 24 smaller models"
     assert numbers(epochs=4.0, batch=32) == f"lr 0.0001, 4 epochs, batches of 32 ({source}), rows of up to 20 tokens: 20 steps"
     assert "published" not in numbers(epochs=5.0, batch=32)
+    assert ", 1 epoch, " in numbers(epochs=1.0)
 
 
 @pytest.mark.parametrize(
