@@ -6,11 +6,8 @@ machine (file://), which does not promise it, a file is written under another na
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import re
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.files import inside, user_errors, written
+from jaxenc.retries import ADVICE, FULL, reason, retried
 
 if TYPE_CHECKING:  # fsspec is an extra
     from fsspec import AbstractFileSystem
@@ -29,18 +27,12 @@ PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "h
 # Object stores, in which folders are only parts of names and need not be made.
 _FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 _DISK = {"file", "local"}  # where a process that is killed leaves half a file
-# Seconds before each retry of a request that failed for a temporary reason. gcsfs and s3fs also retry some requests themselves.
-WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 THREADS = 16
-ADVICE = "check the address, the network and your permissions"
 # Advice where a URL is refused: by what writes to local disks only, by what reads from them only, and where a Path was made of a URL.
 WRITE_HERE = "name a local path, and copy it to the URL when it is written"
 READ_HERE = "copy it to this machine, and name the copy"
 AS_TEXT = "write its two slashes; in Python give it as a str, for pathlib.Path drops one"
 HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the copy on this machine cannot be written
-# A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
-_FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def is_url(name: object) -> bool:
@@ -87,7 +79,7 @@ def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
         known = "use an address that fsspec knows, such as gs://, s3://, hf://, https://"
         raise UserError(f"cannot be opened ({error})", url, known) from error
     except Exception as error:  # each file system raises its own, for the network or permissions
-        raise UserError(f"cannot be read ({_reason(error)})", url, ADVICE) from error
+        raise UserError(f"cannot be read ({reason(error)})", url, ADVICE) from error
 
 
 def folder(url: str) -> "Folder":
@@ -106,8 +98,7 @@ def folder(url: str) -> "Folder":
 class Folder:
     """A folder at a URL. Names are relative to it, with '/'; names that would lead out of a local copy, such as `../a`, are ignored.
 
-    Its methods retry a request that fails for a temporary reason (a status 503, a lost connection), with a line on stderr for each try.
-    They raise UserError for any other reason, and after the last of WAITS.
+    Its methods repeat a request that fails for a temporary reason, and raise UserError for any other: see `retries.retried`.
     """
 
     url: str
@@ -157,26 +148,8 @@ class Folder:
         self._writing(to, lambda path: self.system.cp_file(f"{self.path}/{name}", path))
 
     def download(self, name: str, local: Path) -> str:
-        """Copies a file to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError
-        where there is none, and UserError, which names `local`, where that has no room."""
-
-        def copied() -> str:
-            digest = hashlib.sha256()
-            source = self.system.open(f"{self.path}/{name}", "rb")
-            with source, written(local, durable=False) as temporary, open(temporary, "wb") as out:
-                while block := source.read(BLOCK):
-                    digest.update(block)
-                    out.write(block)
-            return digest.hexdigest()
-
-        with user_errors(local, HERE):
-            local.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            return self._retried(name, "read", copied)
-        except UserError as error:
-            if getattr(error.__cause__, "errno", None) in FULL:  # which no reading brings
-                raise UserError(_reason(error.__cause__), local, HERE) from error
-            raise
+        """Copies a file to `local`; see `download`. Raises FileNotFoundError where there is none."""
+        return download(f"{self.url}/{name}", self.system, f"{self.path}/{name}", local)
 
     def remove(self, names: Iterable[str]) -> None:
         """Deletes files; ignores those that do not exist."""
@@ -216,23 +189,36 @@ class Folder:
         try:
             self._retried(name, "written", in_folder)
         except FileNotFoundError as error:  # the bucket does not exist
-            raise UserError(f"cannot be written ({_reason(error)})", f"{self.url}/{name}", ADVICE) from error
+            raise UserError(f"cannot be written ({reason(error)})", f"{self.url}/{name}", ADVICE) from error
 
     def _retried(self, name: str, what: str, call: Callable[[], T]) -> T:
-        """What `call` returns. what: the participle for messages, such as `read`."""
-        where = f"{self.url}/{name}" if name else self.url
-        for wait in (*WAITS, -1.0):
-            try:
-                return call()
-            except (FileNotFoundError, UserError):
-                raise
-            except Exception as error:
-                if wait < 0 or _is_final(error):
-                    full = getattr(error, "errno", None) in FULL
-                    raise UserError(f"cannot be {what} ({_reason(error)})", where, "free some space there" if full else ADVICE) from error
-                print(f"{where}: cannot be {what} ({_reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
-            time.sleep(wait)
-        raise AssertionError("unreachable")
+        return retried(f"{self.url}/{name}" if name else self.url, what, call)
+
+
+def download(url: str, system: "AbstractFileSystem", path: str, local: Path) -> str:
+    """Copies the file at `url` to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes.
+
+    system, path: as `opened` gives them. A copy that fails for a temporary reason is made again. Raises FileNotFoundError where there is no
+    such file, and UserError as `retries.retried` and, naming `local`, where that has no room.
+    """
+
+    def copied() -> str:
+        digest = hashlib.sha256()
+        source = system.open(path, "rb")
+        with source, written(local, durable=False) as temporary, open(temporary, "wb") as out:
+            while block := source.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+        return digest.hexdigest()
+
+    with user_errors(local, HERE):
+        local.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return retried(url, "read", copied)
+    except UserError as error:
+        if getattr(error.__cause__, "errno", None) in FULL:  # which no reading brings
+            raise UserError(reason(error.__cause__), local, HERE) from error
+        raise
 
 
 def many(act: Callable[[str], object], names: Iterable[str]) -> None:
@@ -240,18 +226,3 @@ def many(act: Callable[[str], object], names: Iterable[str]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(act, name) for name in names]:
             done.result()
-
-
-def _reason(error: Exception) -> str:
-    # The text of an OSError names files of this machine too, whose names mean nothing to a user.
-    text = getattr(error, "strerror", None) or str(error)
-    return text.strip().partition("\n")[0] or type(error).__name__
-
-
-def _is_final(error: Exception) -> bool:
-    """Whether a retry would fail in the same way."""
-    status = str(getattr(error, "status", "") or getattr(error, "code", ""))
-    refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
-    # gcsfs raises a plain OSError for a status 403.
-    refused = refused or str(error).startswith(("Forbidden", "Access Denied"))
-    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in FULL)

@@ -10,7 +10,7 @@ import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from jaxenc import storage
+from jaxenc import retries, storage
 from jaxenc.errors import UserError
 from tests.bucket import Bucket, cut_off
 
@@ -18,7 +18,7 @@ from tests.bucket import Bucket, cut_off
 @pytest.fixture
 def url(bucket_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Of a folder in an empty object store."""
-    monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(retries, "WAITS", (0.0, 0.0))
     return f"{bucket_url}/run"
 
 

@@ -1,5 +1,6 @@
 """Remote files (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -9,9 +10,9 @@ from typing import Any
 
 from jaxenc import cache, storage
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
+from jaxenc.files import read_json, sha256, write_bytes
 from jaxenc.progress import Bars
-from jaxenc.storage import BLOCK
+from jaxenc.retries import retried
 
 # Entries of fsspec's info() that change with a file's content; where a file system has none of them only sizes are compared.
 _VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "sha256", "blob_id", "generation", "LastModified", "last_modified",
@@ -43,11 +44,18 @@ def found(url: str) -> list[str]:
     there are none."""
     with storage.opened(url) as (system, path):
         # In a web URL a question mark starts the query.
-        if any(mark in path for mark in ("*[" if url.startswith("http") else "*?[")):
-            paths = [match for match in system.glob(path) if system.isfile(match)]
-        else:
-            paths = [path] if system.isfile(path) else system.find(path)
-        urls = sorted(system.unstrip_protocol(path) for path in paths)
+        pattern = any(mark in path for mark in ("*[" if url.startswith("http") else "*?["))
+
+        def listed() -> list[str]:
+            if pattern:
+                return [match for match in system.glob(path) if system.isfile(match)]
+            # `isfile` says no where a request fails.
+            with contextlib.suppress(FileNotFoundError):
+                if system.info(path)["type"] == "file":
+                    return [path]
+            return system.find(path)
+
+        urls = sorted(system.unstrip_protocol(path) for path in retried(url, "listed", listed))
     if not urls:
         raise UserError("no such file", url, "check the address")
     return urls
@@ -65,37 +73,21 @@ def staged(url: str, cache: Path) -> Staged:
     place = cache / hashlib.sha256(url.encode()).hexdigest()[:24]
     path, facts = place / name, place / "source.json"
     with storage.opened(url) as (system, remote):
-        version = _version(system, remote)
+        version = _version(url, system, remote)
         known = read_json(facts, "delete it") if facts.is_file() else {}
         if known and path.is_file():
             if known.get("version") == version and sha256(path) == known.get("sha256"):
                 return Staged(url, path, path.stat().st_size, known["sha256"])
             print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
-        with user_errors(place, storage.HERE):
-            place.mkdir(parents=True, exist_ok=True)
         with Bars().shown(f"copying {url}"):
-            digest = _copy(system, remote, path)
-        if _version(system, remote) != version:
+            digest = storage.download(url, system, remote, path)
+        if _version(url, system, remote) != version:
             raise UserError("changed while it was copied", url, "start again when it is complete")
     write_bytes(facts, json.dumps({"url": url, "version": version, "sha256": digest}).encode())
     return Staged(url, path, path.stat().st_size, digest)
 
 
-def _copy(system: Any, remote: str, path: Path) -> str:
-    digest = hashlib.sha256()
-    try:
-        with written(path) as temporary, open(temporary, "wb") as out, system.open(remote, "rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-                out.write(block)
-    except OSError as error:
-        if error.errno in storage.FULL:  # which no reading brings
-            raise UserError(error.strerror, path, storage.HERE) from error
-        raise
-    return digest.hexdigest()
-
-
-def _version(system: Any, path: str) -> dict[str, str]:
+def _version(url: str, system: Any, path: str) -> dict[str, str]:
     system.invalidate_cache()
-    info = system.info(path)
+    info = retried(url, "read", lambda: system.info(path))
     return {name: str(info[name]) for name in ("size", *_VERSIONS) if info.get(name) is not None}

@@ -88,8 +88,8 @@ class Tuning:
     def numbers(self) -> str:
         """A line with the hyper-parameters of a run."""
         tune, run = self.tune, self.run
-        examples = max(len(self.splits["train"].features), 1)
-        passes = f"{tune.train.steps * tune.train.batch / examples if tune.train.steps else tune.train.epochs:.3g}"
+        per_epoch = max(len(self.splits["train"].features), 1)
+        passes = f"{tune.train.steps * tune.train.batch / per_epoch if tune.train.steps else tune.train.epochs:.3g}"
         given = {"optim.lr": tune.optim.lr, **{f"train.{name}": getattr(tune.train, name) for name in ("batch", "epochs", "steps")}}
         source = published.source(run.model, given)
         most = ", all that the model takes" if tune.train.length == run.model.positions else ""

@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 import jaxenc
-from jaxenc import cache, storage, tree
+from jaxenc import cache, retries, storage, tree
 from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import pretrain as command
@@ -43,7 +43,7 @@ def plain(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def root(bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of an empty bucket, with an empty cache on this machine, in an empty folder."""
-    monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(retries, "WAITS", (0.0, 0.0))
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     yield bucket_url

@@ -10,9 +10,11 @@ import sys
 import fsspec
 import pytest
 
+from jaxenc import retries, storage
 from jaxenc.data import readers, remote
 from jaxenc.data.readers import Counts, Reading
 from jaxenc.errors import UserError
+from tests.bucket import Bucket, cut_off
 from tests.data.readers.reading import found, lines
 
 
@@ -36,11 +38,11 @@ def memory():
 
 def test_a_full_disk_here_is_named_and_not_the_network(memory, cache, monkeypatch):
     @contextlib.contextmanager
-    def full(path):
+    def full(path, durable):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
 
-    monkeypatch.setattr(remote, "written", full)
+    monkeypatch.setattr(storage, "written", full)
     with pytest.raises(UserError, match=rf"^{cache}/.*/a.txt: No space left on device; free some space, or name another folder in JAXENC_"):
         remote.local_copy("memory://corpus/a.txt")
 
@@ -62,8 +64,8 @@ def test_a_file_a_folder_and_a_pattern(memory):
 
 def test_a_copy_is_used_again_until_the_source_changes(memory, cache, capsys, monkeypatch):
     read = []
-    copy = remote._copy
-    monkeypatch.setattr(remote, "_copy", lambda system, path, place: read.append(path) or copy(system, path, place))
+    copy = storage.download
+    monkeypatch.setattr(storage, "download", lambda *given: read.append(given) or copy(*given))
     identities = []
     for content, times in ((b"a\n", 1), (b"a\n", 1), (b"b\n", 2)):
         if content != memory.cat("/corpus/a.txt"):
@@ -84,18 +86,28 @@ def test_a_damaged_copy_is_not_used(memory, cache):
 
 
 def test_a_source_that_changes_while_it_is_copied_is_refused(memory, cache, monkeypatch):
-    copy = remote._copy
+    copy = storage.download
 
-    def slow(system, path, place):
-        digest = copy(system, path, place)
+    def slow(url, system, path, place):
+        digest = copy(url, system, path, place)
         system.pipe(path, b"longer now\n")
         return digest
 
-    monkeypatch.setattr(remote, "_copy", slow)
+    monkeypatch.setattr(storage, "download", slow)
     with pytest.raises(UserError, match=r"a\.txt: changed while it was copied"):
         lines("memory://corpus/a.txt")
     monkeypatch.undo()
     assert remote.staged("memory:///corpus/a.txt", cache).path.read_bytes() == b"longer now\n"
+
+
+def test_a_request_that_fails_for_a_moment_is_repeated(bucket_url, monkeypatch, capsys):
+    monkeypatch.setattr(retries, "WAITS", (0.0, 0.0))
+    for kind, verb in (("ls", "listed"), ("get", "read")):
+        url = f"{bucket_url}/corpus/{kind}.txt"
+        storage.folder(f"{bucket_url}/corpus").write(f"{kind}.txt", b"a\n")
+        monkeypatch.setattr(Bucket, "accident", staticmethod(cut_off(kind, 503, 2)))
+        assert lines(url) == [("a",)]
+        assert capsys.readouterr().err == f"{url}: cannot be {verb} (status 503): trying again in 0 s\n" * 2
 
 
 @pytest.mark.parametrize(

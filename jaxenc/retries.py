@@ -1,0 +1,55 @@
+"""Requests to file systems at a URL, repeated when they fail for a temporary reason."""
+
+import errno
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from jaxenc.errors import UserError
+
+T = TypeVar("T")
+# Seconds before each retry. gcsfs and s3fs also retry some requests themselves.
+WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
+ADVICE = "check the address, the network and your permissions"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+# A retry does not help these. File systems give the reason as a status, as text, or only as the class of the exception.
+_FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
+
+
+def retried(where: str, what: str, call: Callable[[], T]) -> T:
+    """What `call` returns, which is repeated after each of WAITS while it fails for a temporary reason (a status 503, a lost connection),
+    with a line on stderr for each try.
+
+    where: the URL. what: what `call` does to it, as a participle for messages, such as `read`. Raises FileNotFoundError and UserError as
+    `call` does, and UserError for any other reason, and after the last of WAITS.
+    """
+    for wait in (*WAITS, -1.0):
+        try:
+            return call()
+        except (FileNotFoundError, UserError):
+            raise
+        except Exception as error:
+            if wait < 0 or _is_final(error):
+                full = getattr(error, "errno", None) in FULL
+                raise UserError(f"cannot be {what} ({reason(error)})", where, "free some space there" if full else ADVICE) from error
+            print(f"{where}: cannot be {what} ({reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
+        time.sleep(wait)
+    raise AssertionError("unreachable")
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what an error of a file system says."""
+    # The text of an OSError names files of this machine too, whose names mean nothing to a user.
+    text = getattr(error, "strerror", None) or str(error)
+    return text.strip().partition("\n")[0] or type(error).__name__
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether a retry would fail in the same way."""
+    status = str(getattr(error, "status", "") or getattr(error, "code", ""))
+    refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
+    # gcsfs raises a plain OSError for a status 403.
+    refused = refused or str(error).startswith(("Forbidden", "Access Denied"))
+    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in FULL)
