@@ -59,6 +59,9 @@ def cases() -> Iterator[Case]:
         yield Case("electra/large", "v5e:16x16", 256, preset)
         yield Case("xlnet/large", "v5e:16x16", 256, preset, rows=8, fields=(*SCAN, "train.microbatches=1"))
         yield Case("elmo/original", "v5e:16x16", 256, preset, fields=())
+        yield from (Case(recipe, "v5e:16x16", 256, preset) for recipe in ("albert/base", "gpt/base"))
+        # TEACHER in the working directory: any converted or saved bert/base.
+        yield Case("distilbert/base", "v5e:16x16", 256, preset, fields=(*SCAN, "objective.teacher=TEACHER"))
 
 
 def compiled(case: Case) -> dict:

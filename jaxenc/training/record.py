@@ -1,5 +1,6 @@
 """What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line; its events are in `training.events`."""
 
+import contextlib
 import importlib.util
 import json
 import operator
@@ -7,7 +8,7 @@ import pathlib
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -181,12 +182,26 @@ def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: 
     return "  ".join(parts)
 
 
+@contextlib.contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """Importing the module `name` fails in the block, unless it has been imported before."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
 def _board(directory: pathlib.Path, step: int, config: Mapping[str, Any]) -> Any:
     """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed. Its tab Text
     shows `config`."""
     if importlib.util.find_spec("tensorboardX") is None:
         return None
-    from tensorboardX import SummaryWriter
+    with _hidden("torch"):  # which tensorboardX imports where it is installed, in seconds and 300 MB, for one annotation
+        from tensorboardX import SummaryWriter
 
     board = SummaryWriter(str(directory), purge_step=step + 1)
     # Indented text is a block of code in Markdown.

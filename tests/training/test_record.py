@@ -123,3 +123,24 @@ def test_a_process_killed_at_any_point_of_the_cut_loses_nothing(workdir: Path) -
         record.cut(workdir, 1500)
         assert logs(workdir) == new and sorted(path.name for path in workdir.iterdir()) == [record.EXAMPLES, record.METRICS]
     assert len(codes) > 4 and set(codes) == {0, -9}
+
+
+def test_tensorboard_starts_without_torch(tmp_path: Path) -> None:
+    """Importing torch takes as long as the rest of a start; tensorboardX would, where it is installed. Later it can be imported."""
+    (tmp_path / "torch.py").write_text("print('torch is imported')\n")
+    script = """
+import pathlib, sys
+from jaxenc.training.events import Events
+from jaxenc.training.record import Recorder
+from jaxenc.training.settings import LogConfig
+
+folder = pathlib.Path(sys.argv[1])
+recorder = Recorder(folder, 0, LogConfig(), Events(folder), {"seed": 1})
+recorder.close()
+print(len(list((folder / "tensorboard").iterdir())), flush=True)
+import torch
+"""
+    (tmp_path / "run").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "run"], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "1\ntorch is imported\n", done.stderr
