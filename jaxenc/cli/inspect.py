@@ -25,7 +25,7 @@ from jaxenc.training import teacher as teachers
 from jaxenc.training.phases import Phase
 from jaxenc.training.prepare import device_memory
 from jaxenc.training.run import Run
-from jaxenc.training.state import Layout, parameters
+from jaxenc.training.state import Layout
 
 
 def add_arguments(parser: Parser) -> None:
@@ -59,12 +59,12 @@ def run(args: argparse.Namespace) -> int:
     for phase in recipe.plan:
         partition.check_rows(phase.batch, recipe.train.microbatches, mesh)
     layout = states.layout(objective, recipe.optim, recipe.plan[0].batch, mesh, recipe.mesh.preset)
-    shapes, names = parameters(objective)
+    shapes = layout.shapes.all_params
     lines = by_part(shapes, objective, recipe.model.vocab_size)
     if args.parameters:
-        lines += listing(shapes, names, objective, layout, recipe.model.vocab_size)
+        lines += listing(objective, layout, recipe.model.vocab_size)
     lines += by_phase(recipe, objectives)
-    lines += sizes(layout, objective) + kept_whole(shapes, names, mesh, recipe.mesh.preset)
+    lines += sizes(layout, objective) + kept_whole(layout, recipe.mesh.preset)
     print("\n".join(lines), flush=True)
     if args.compile:
         for number, (one, phase) in enumerate(zip(objectives, recipe.plan, strict=True), 1):
@@ -121,11 +121,12 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
 
-def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, layout: Layout, vocab_size: int) -> list[str]:
+def listing(objective: Objective, layout: Layout, vocab_size: int) -> list[str]:
     """One line for each parameter: path, shape without padding, logical axes and their sharding on the mesh."""
-    axes, held = dict(tree.leaves(names)), dict(tree.leaves(layout.shardings.all_params))
+    axes, held = dict(tree.leaves(layout.names)), dict(tree.leaves(layout.shardings.all_params))
     shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
-    return [f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in tree.leaves(shapes)]
+    leaves = tree.leaves(layout.shapes.all_params)
+    return [f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in leaves]
 
 
 def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:
@@ -154,8 +155,9 @@ def sizes(layout: Layout, objective: Objective) -> list[str]:
     ]
 
 
-def kept_whole(shapes: dict[str, Any], names: dict[str, Any], mesh: Mesh | AbstractMesh, preset: str) -> list[str]:
+def kept_whole(layout: Layout, preset: str) -> list[str]:
     """A line where parameters that the preset splits stay whole on every device; none where all are split."""
-    whole, size = partition.whole_over_fsdp(shapes, names, mesh, preset), mesh.shape["fsdp"]
+    shapes, size = layout.shapes.all_params, layout.mesh.shape["fsdp"]
+    whole = partition.whole_over_fsdp(shapes, layout.names, layout.mesh, preset)
     count = f"{len(whole)} of {len(jax.tree.leaves(shapes))} parameters"
     return [f"whole on each device: {count}, {tree.nbytes(whole) / 1e6:,.1f} MB: fsdp {size} does not divide their axes"] if whole else []

@@ -32,7 +32,7 @@ from jaxenc.training.job import Job, Programs
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
 from jaxenc.training.run import check as check_run
-from jaxenc.training.state import parameters, without
+from jaxenc.training.state import without
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", mixture.TOKENIZER
 
@@ -154,8 +154,9 @@ def warnings(job: Job) -> list[str]:
         for phase in job.run.plan
         if phase.warmup >= phase.schedule_steps
     ]
-    shapes, names = parameters(job.objective(job.run.plan[0]))
-    whole = partition.whole_over_fsdp(shapes, names, job.mesh, job.run.mesh.preset)
+    layout = job.layout(job.run.plan[0])
+    shapes = layout.shapes.all_params
+    whole = partition.whole_over_fsdp(shapes, layout.names, job.mesh, job.run.mesh.preset)
     if 2 * tree.nbytes(whole) > tree.nbytes(shapes):
         divided = f"mesh.preset={job.run.mesh.preset} splits less than half of the parameters"
         lines.append(f"warning: {divided}: fsdp {job.mesh.shape['fsdp']} does not divide the axes of the others; lower mesh.fsdp")

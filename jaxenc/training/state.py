@@ -49,10 +49,12 @@ class State:
 class Layout:
     """The shapes and shardings of a state.
 
-    shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding; create: from `rng.init_key` to the state at step 0.
+    shapes: a State of ShapeDtypeStruct; names: the logical axis names of each of its parameters, as in `parameters`; shardings: a State of
+    NamedSharding; create: from `rng.init_key` to the state at step 0.
     """
 
     shapes: State
+    names: Tree
     shardings: State
     create: Callable[[Array], State]
 
@@ -122,7 +124,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
         counts = jax.device_put((np.int32(0), np.int32(0)), whole)
         return State(*counts, params, frozen, moments, zero_carry(objective, batch, mesh))
 
-    return Layout(state, shardings, create)
+    return Layout(state, names, shardings, create)
 
 
 def zero_carry(objective: Objective, batch: int, mesh: Mesh) -> Tree:
