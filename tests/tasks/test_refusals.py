@@ -114,5 +114,5 @@ def test_texts_that_the_tokenizer_does_not_know(model: Path, labelled: Labelled,
     tune = labelled(train=8, dev=8)
     (tmp_path / "dev.tsv").write_text("text\tlabel\nनमस्ते दुनिया\tgood\nit is b\tbad\n", encoding="utf-8")
     notes = open_task(tune, str(model)).notes
-    unknown = "the tokenizer does not know 18% of the tokens: is it of another language or letter case?"
+    unknown = "the tokenizer does not know 18% of the tokens: are they of another language or letter case, or without blanks between words?"
     assert notes == ["train: 8 examples", "dev: 2 examples", f"dev: {unknown}"]
