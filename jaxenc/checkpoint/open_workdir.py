@@ -13,7 +13,7 @@ from jaxenc.checkpoint.mirror import Mirror
 from jaxenc.checkpoint.remote import RemoteSteps
 from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, FROZEN
 from jaxenc.checkpoint.workdir import Workdir
-from jaxenc.data.folders import is_ignored, is_run_config, listed, matches, must_hold_a_run, must_hold_only
+from jaxenc.data.folders import is_ignored, is_run_config, listed, matches, must_be_named, must_hold_a_run, must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import locked, user_errors
 from jaxenc.processes import barriers
@@ -36,11 +36,12 @@ def opened(workdir: str | Path, check: bool, only: Collection[str] = ()) -> Iter
     """
     if not storage.is_url(workdir):
         storage.must_be_local(workdir, "--workdir", storage.AS_TEXT)
+        here = must_be_named(workdir, "--workdir")
         if only:
-            must_hold_only(Path(workdir), only, "--workdir")
+            must_hold_only(here, only, "--workdir")
         else:
-            must_hold_a_run(Path(workdir), "--workdir")
-        yield Path(workdir), Workdir(check)
+            must_hold_a_run(here, "--workdir")
+        yield here, Workdir(check)
         return
     folder, index = storage.folder(str(workdir)), jax.process_index()
     root = cache.root() / "runs" / cache.key(folder.url) / str(index)

@@ -15,6 +15,7 @@ from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.download import downloaded
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKPOINTS, CHECKSUMS, STATE, newest_valid, none_is_whole, verify
+from jaxenc.data.folders import must_be_named
 from jaxenc.errors import UserError
 from jaxenc.storage import AS_TEXT, is_url, must_be_local
 
@@ -94,7 +95,7 @@ def find(path: str | Path, check: bool, what: str) -> Path:
     this machine (`download.downloaded`)."""
     if is_url(path):
         return downloaded(str(path), check, what)
-    path = Path(path)
+    path = must_be_named(path, what)
     if source := convert_source(path):
         fix = f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         raise UserError("not a run directory", f"{what} {path}", fix)

@@ -9,7 +9,7 @@ import pathlib
 import re
 import shlex
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -165,7 +165,7 @@ def parsed(recipe: Any, overrides: Sequence[str], kinds: config.Tables) -> dict[
     recipe = override.of_kinds(recipe, texts, kinds)
     override.check_names(recipe, texts)
     data = config.to_dict(recipe)
-    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)))]
+    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)), {*config.of_strings(recipe)})]
     config_flags.DEFINE_config_dict("config", ConfigDict(data), flag_values=values, sys_argv=argv)
     try:
         values(argv)
@@ -186,11 +186,21 @@ def _split(item: str) -> tuple[str, str]:
     return path, text
 
 
-def _items(texts: Mapping[str, str], known: Mapping[str, Any]) -> list[str]:
+def _items(texts: Mapping[str, str], known: Mapping[str, Any], names: Collection[str]) -> list[str]:
     """The overrides, each field once, with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words
-    strings. A field that came twice has its last value: ml_collections would put two tuples together."""
+    strings. names: the paths of fields of strings, whose `1,2` are strings too. A field that came twice has its last value: ml_collections
+    would put two tuples together."""
     as_tuple = lambda path: isinstance(known[path], tuple)
-    return [f"--config.{path}={repr(_tuple(text)) if as_tuple(path) else text}" for path, text in texts.items()]
+    of_text = lambda path, text: _strings(text) if path in names else _tuple(text)
+    return [f"--config.{path}={of_text(path, text)!r}" if as_tuple(path) else f"--config.{path}={text}" for path, text in texts.items()]
+
+
+def _strings(text: str) -> tuple[Any, ...]:
+    """As `_tuple`; but unless all of its values are strings, they are those between the commas, as they are written."""
+    value = _tuple(text)
+    if all(isinstance(one, str) for one in value):
+        return value
+    return tuple(one.strip() for one in re.sub(r"^[(\[](.*?),?[)\]]$", r"\1", text.strip()).split(","))
 
 
 def _tuple(text: str) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """Answers of a fine-tuned model to new examples, in batches of rows of similar length."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -19,7 +20,8 @@ from jaxenc.inference.inputs import compiled_length, power_of_two
 from jaxenc.progress import Bars
 from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.records import OR, MissingColumn, Record
+from jaxenc.tasks.records import OR, Record
+from jaxenc.tasks.row_files import MissingColumn
 from jaxenc.tasks.task import Example, Task
 from jaxenc.tasks.texts import TextTask
 from jaxenc.training.predict import concatenated
@@ -77,7 +79,7 @@ class Predictor:
             while examples := [self._example(*one) for one in itertools.islice(numbered, WINDOW * batch)]:
                 yield self._answered(examples, batch)
         except MissingColumn as error:
-            raise error.chosen("with --text") from error
+            raise error.settled() from error
         except UserError as error:
             fix = error.fix
             for theirs, ours in _ADVICE:
@@ -133,7 +135,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
         raise UserError(
             "files of this kind are UTF-8 or UTF-16", f"--encoding {coding}", "leave it out, and convert the file if it is neither"
         )
-    with Bars().shown("predict", unit="examples") as bar:
+    with Bars().shown("predict", unit="examples") as bar, _advising(predictor.task):
         for some in predictor.answers(own or unlabelled.read(name, predictor.task.columns, coding), batch):
             yield some
             done, now = done + len(some.examples), time.monotonic()
@@ -145,6 +147,17 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
                 print(f"predict: {done:,} examples{rate}", file=sys.stderr)
             if not first:
                 first, started = done, now
+
+
+@contextlib.contextmanager
+def _advising(task: Task) -> Iterator[None]:
+    """Within it, an error about a missing column names `--text`, if the task has columns to choose (`with_columns`)."""
+    try:
+        yield
+    except MissingColumn as error:
+        if isinstance(task, TextTask):
+            raise error.chosen("with --text") from error
+        raise
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:

@@ -6,7 +6,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,14 +14,18 @@ import numpy as np
 
 from jaxenc.data.folders import new_folder
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
 from jaxenc.files import user_errors, write_bytes
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import sentences as texts
 from jaxenc.inference import word_features
 from jaxenc.inference.load import load
 from jaxenc.inference.model import Model
 from jaxenc.progress import Bars
+from jaxenc.tasks import TASKS
 from jaxenc.tasks import probe as probes
 from jaxenc.tasks.classify import Classified
+from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.probe import MIX, ProbeSettings, Units
 from jaxenc.tasks.tagged import Tagged
 from jaxenc.tasks.task import Example, Task
@@ -88,31 +92,38 @@ class _Split:
     labels: list[str]
 
 
-def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path, settings: ProbeSettings = ProbeSettings()) -> Table:
+def probe(
+    model: str | pathlib.Path,
+    tune: FineTune,
+    workdir: str | pathlib.Path,
+    settings: ProbeSettings = ProbeSettings(),
+    heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
+    tasks: Mapping[str, type[Task]] = TASKS,
+) -> Table:
     """Trains a linear probe for every layer of a model and for a learned mix of all, on the task and the files of `tune`, and scores them
     on its dev set.
 
     The model runs over the data once. A unit is a word of a `tag` task, or a text of a `classify` task, whose vector is the mean over its
     words, without special tokens. Baselines: the most frequent label, and for words the most frequent label of each word. workdir: a new
     folder for probe.json, or its URL. During training that folder, with a URL the cache folder, also holds the features, 4 bytes per
-    number. Raises UserError, before anything is computed, for another kind of task, for files that cannot be read and for a folder that is
-    not new.
+    number. heads, models, tasks: those that the model may name, as in `inference.load.load`. Raises UserError, before anything is computed,
+    for another kind of task, for files that cannot be read, for a label that only the dev set has, and for a folder that is not new.
     """
     with new_folder(workdir, "--workdir") as make:
-        return _probe(model, tune, make, settings)
+        if missing := [split for split in ("train", "dev") if not tune.data.names(split)]:
+            raise UserError(f"data.{missing[0]} is not set", fix=f"name its file with --config.data.{missing[0]}=FILE")
+        print(f"probe: opening {model}, and reading the examples", file=sys.stderr, flush=True)
+        return _probe(load(model, heads=heads, models=models, tasks=tasks), str(model), tune, make, settings)
 
 
-def _probe(model: str | pathlib.Path, tune: FineTune, make: Callable[[], pathlib.Path], settings: ProbeSettings) -> Table:
-    """As `probe`. make: makes the folder to write to and returns it."""
-    if missing := [split for split in ("train", "dev") if not tune.data.names(split)]:
-        raise UserError(f"data.{missing[0]} is not set", fix=f"name its file with --config.data.{missing[0]}=FILE")
-    print(f"probe: opening {model}, and reading the examples", file=sys.stderr, flush=True)
-    loaded = load(model)
+def _probe(loaded: Model, origin: str, tune: FineTune, make: Callable[[], pathlib.Path], settings: ProbeSettings) -> Table:
+    """As `probe`. origin: the path of the model. make: makes the folder to write to and returns it."""
     layers = settings.chosen(loaded.shape[0])
-    found = {split: _examples(tune, split) for split in ("train", "dev")}
-    task = tune.task.fitted(found["train"])
-    train, dev = (_split(loaded, task, found[split]) for split in ("train", "dev"))
-    pooled = not isinstance(found["train"][0], Tagged)
+    examples = _examples(tune.task, tune.data, "train")
+    task = tune.task.fitted(examples)
+    train, dev = (_split(loaded, task, some) for some in (examples, _examples(task, tune.data, "dev")))
+    pooled = not isinstance(examples[0], Tagged)
     number = {name: i for i, name in enumerate(task.classes)}
     workdir = make()
     with user_errors(workdir, ADVICE):
@@ -130,7 +141,7 @@ def _probe(model: str | pathlib.Path, tune: FineTune, make: Callable[[], pathlib
                 trained = [probes.fit(units, scale, len(number), settings, seed) for seed in counting]
             answers = [probes.predict(layers, params, arrays[1], scale) for params in trained]
         table = _table(task, layers, (steps, batch), trained, [[_score(task, dev, row) for row in one] for one in answers], train, dev)
-        record = {"model": str(model), "task": dataclasses.asdict(task), **dataclasses.asdict(settings), **table.to_json()}
+        record = {"model": origin, "task": dataclasses.asdict(task), **dataclasses.asdict(settings), **table.to_json()}
         write_bytes(workdir / NAME, (json.dumps(record, indent=1) + "\n").encode())
     return table
 
@@ -145,12 +156,12 @@ def lines(table: Table) -> list[str]:
     return [*out, *(f"{name:<10}{score:10.4f}" for name, score in table.baselines.items())]
 
 
-def _examples(tune: FineTune, split: str) -> list[Example]:
+def _examples(task: Task, files: FilesConfig, split: str) -> list[Example]:
     """The labelled examples of a split. Raises UserError for a task that probes do not take."""
-    examples = tune.task.examples(tune.data, split)
+    examples = task.examples(files, split)
     one = examples[0] if examples else None
     if not (isinstance(one, Tagged) or (isinstance(one, Classified) and len(one.texts) == 1)):
-        raise UserError(f"task.kind is {tune.task.kind}", fix="probes take task.kind=tag, or task.kind=classify with one text")
+        raise UserError(f"task.kind is {task.kind}", fix="probes take task.kind=tag, or task.kind=classify with one text")
     return examples
 
 

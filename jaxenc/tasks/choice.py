@@ -75,10 +75,15 @@ class Choice(Task[Chosen]):
             raise UserError(f"task.truncation is {self.truncation!r}", fix=f"use {', '.join(TRUNCATIONS)}")
         at_least(0, "task", self, "count")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """See `Task.columns`."""
+        return (*self.prompt, *((self.question,) if self.question else ()), *self.choices)
+
     def examples(self, files: FilesConfig, split: str) -> list[Chosen]:
         """See `Task.examples`. A record with lists of questions, options and answers, as in the files of RACE, is an example for each."""
         optional = tuple(column for column in (self.keys, self.id) if column)
-        rows = records.of_split(files, split, self._texts, (self.label,), optional)
+        rows = records.of_split(files, split, self.columns, (self.label,), optional)
         singles = (single for record, _ in rows for single in self._unrolled(record))
         numbered = enumerate(itertools.islice(singles, files.limit(split) or None))
         with records.choosing(prompt=self.prompt, question=(self.question,), choices=self.choices, label=(self.label,)):
@@ -126,12 +131,8 @@ class Choice(Task[Chosen]):
 
     def of_record(self, record: Mapping[str, Any], where: str) -> Chosen:
         """See `Task.of_record`."""
-        found = records.picked(record, where, self._texts, tuple(column for column in (self.id,) if column))
+        found = records.picked(record, where, self.columns, tuple(column for column in (self.id,) if column))
         return self._example(found, where, False)
-
-    @property
-    def _texts(self) -> tuple[str, ...]:
-        return (*self.prompt, *((self.question,) if self.question else ()), *self.choices)
 
     def _unrolled(self, record: Record) -> Iterator[Record]:
         """The record, or one for each of its questions."""

@@ -81,6 +81,9 @@ def _read(file: str) -> tuple[str, str]:
         line = content[: error.start].count(b"\n") + 1
         what = f"is not {'UTF-16' if wide else 'UTF-8'} text"
         raise UserError(what, f"{file}:{line}", "convert it, for example with `iconv -f cp1252 -t UTF-8`") from error
+    if (at := text.find("\0")) >= 0:
+        fix = "convert it, for example with `iconv -f UTF-16LE -t UTF-8`"
+        raise UserError("holds a NUL character, as UTF-16 without a byte order mark does", f"{file}:{text.count(chr(10), 0, at) + 1}", fix)
     text = text.replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n"), name
 

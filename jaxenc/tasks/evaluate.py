@@ -16,7 +16,7 @@ from jaxenc.tasks import TASKS, recipe
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.kept import kept, run_of, step_of
 from jaxenc.tasks.prepare import open_saved
-from jaxenc.tasks.records import MissingColumn
+from jaxenc.tasks.row_files import MissingColumn
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import held_out
@@ -63,7 +63,7 @@ def evaluate(
     try:
         tuning = open_saved(_on(tune, data, path), run, path, heads, models)
     except MissingColumn as error:  # which columns are read was settled by the fine-tuning
-        raise error.reworded(fix=f"rename the right one of its columns: {error.found}") from error
+        raise error.settled() from error
     if barriers.is_primary():
         print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)
     return held_out.of_job(tuning.job(run.train.seed, path), path, predictions)

@@ -1,6 +1,7 @@
 """The names of classes, each with the spellings that files may have: `A|B` is the class A, which files may also write as B."""
 
 import collections
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,8 +58,9 @@ def ordered(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str) -> tuple[str, ...]:
     """The classes of training examples, sorted. found: the label of each.
 
-    Raises UserError for a label with `|`, if all have the same label, if two labels differ in the case of letters only or as 1 and 1.0 do,
-    if the labels are scores, and if there are so many that they must be names or texts.
+    Raises UserError for a label with `|`, if all have the same label, if two labels differ only in the case of letters, in how Unicode
+    writes the same letter, in characters that show nothing, or as 1 and 1.0 do, if the labels are scores, and if there are so many that
+    they must be names or texts.
     """
     counts = collections.Counter(found)
     if several := next((label for label in counts if OR in label), ""):
@@ -75,14 +77,22 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
             raise UserError(f"the label is {score}, a score and not a class", scored[0].where, fix)
     written: dict[str | float, str] = {}
     for label, _ in counts.most_common():
-        usual = written.setdefault(float(label) if _is_number(label) else label.casefold(), label)
+        usual = written.setdefault(_seen(label), label)
         if usual != label:
             fix = f"write it as the others, or name all classes in task.labels, {usual}{OR}{label} for one class with both spellings"
-            raise UserError(f"the label is {label!r}, and other rows have {usual!r}", train[found.index(label)].where, fix)
+            # Two ways to write one letter look the same.
+            shown = repr if label.casefold() == usual.casefold() else ascii
+            raise UserError(f"the label is {shown(label)}, and other rows have {shown(usual)}", train[found.index(label)].where, fix)
     if len(counts) > max(len(train) // 2, 10):
         what = f"the column {column} has {len(counts):,} values in {len(train):,} training examples"
         raise UserError(what, train[0].where, "name the column of the label in task.label, or set task.kind=regress for scores")
     return tuple(sorted(counts))
+
+
+def _seen(label: str) -> str | float:
+    """What a reader takes a label for."""
+    shown = "".join(one for one in label if unicodedata.category(one) != "Cf")
+    return float(shown) if _is_number(shown) else unicodedata.normalize("NFKC", shown).casefold()
 
 
 def _is_number(text: str) -> bool:

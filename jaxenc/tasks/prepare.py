@@ -38,6 +38,7 @@ from jaxenc.training.run import Run, of_checkpoint, to_json
 SPLITS = ("train", "dev", "test")
 # The share of unknown tokens above which the user is told.
 UNKNOWN = 0.05
+UNKNOWN_WHY = "are they of another language or letter case, or without blanks between words?"
 # The entry of a checkpoint's manifest.json for the model that the run started from: {"path": of its checkpoint, "checksums": sha256}.
 START = "start"
 
@@ -110,7 +111,7 @@ class Tuning:
             lines.append(f"{name}: {len(split.examples):,} examples{windows}{cut}")
             lines += [f"{name}: {note}" for note in self.task.notes(split.examples, features)]
             if (share := self._unknown(features)) > UNKNOWN:
-                lines.append(f"{name}: the tokenizer does not know {share:.0%} of the tokens: is it of another language or letter case?")
+                lines.append(f"{name}: the tokenizer does not know {share:.0%} of the tokens: {UNKNOWN_WHY}")
         return lines
 
     def _unknown(self, features: Features) -> float:
@@ -144,7 +145,7 @@ class Tuning:
         dev = self.splits["dev"]
         found = self.task.judge(dev.examples, dev.features, predictions)
         # Types of entities and names of files, which are the user's, are parts of the names of scores.
-        return {record.as_name(name): value for name, value in found.items()}
+        return dict(zip(record.as_names(found), found.values(), strict=True))
 
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
@@ -174,13 +175,17 @@ def open_task(tune: FineTune, init_from: str, heads: Mapping[str, Head] = BUILT_
     start, origin = _start(init_from, tune.checkpoint.verify)
     base = of_checkpoint(start, models)
     tokenizer = _tokenizer(start).framed_as(base.model.row_frame)
-    examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
-    if not examples.get("train"):
+    named = [split for split in SPLITS if tune.data.names(split)]
+    if "train" not in named:
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
-    if tune.train.select == "best" and "dev" not in examples:
+    if tune.train.select == "best" and "dev" not in named:
         fix = "name a dev set with --config.data.dev=FILE, or set --config.train.select=last"
         raise UserError("train.select is best, and data.dev is not set", fix=fix)
-    tune = dataclasses.replace(tune, task=_in_saved_order(tune.task.fitted(examples["train"]), base))
+    train = tune.task.examples(tune.data, "train")
+    fitted = tune.task.fitted(train)
+    # With the classes of the training examples: only they tell whether a -1 is one of them.
+    examples = {split: train if split == "train" else fitted.examples(tune.data, split) for split in named}
+    tune = dataclasses.replace(tune, task=_in_saved_order(fitted, base))
     objective = objective_of(tune, base.model)
     framing = framing_of(tune, tokenizer, base)
     splits = {split: Split(found, tune.task.features(found, framing)) for split, found in examples.items()}

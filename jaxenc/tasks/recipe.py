@@ -59,5 +59,6 @@ def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Ma
 
 
 def changed(tune: FineTune, values: Mapping[str, Any]) -> FineTune:
-    """`tune` with the fields at the dotted paths of `values`. Raises UserError as `from_dict`."""
-    return from_dict(with_values(tune, values, KINDS))
+    """`tune` with the fields at the dotted paths of `values`; its task may be of a kind of your own. Raises UserError as `from_dict`."""
+    known = {**TASKS, tune.task.kind: type(tune.task)}
+    return from_dict(with_values(tune, values, {"task": known}), tasks=known)

@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from jaxenc.data.readers.streams import HEAD
 from jaxenc.errors import UserError
 from jaxenc.tasks import row_files
 from jaxenc.tasks.files import FilesConfig
-from jaxenc.tasks.row_files import Form, Row
+from jaxenc.tasks.row_files import Form, MissingColumn, Row
 
 # Between the names that a column may have.
 OR = "|"
@@ -32,18 +32,6 @@ _OPTIONS = (
     ("remove it from --input", "name another file"),
     (", or name another --format", ", or save it as .jsonl"),
 )
-
-
-class MissingColumn(UserError):
-    """A file or a row lacks a column that is required. column: as requested; found: those that it has, for messages."""
-
-    def __init__(self, what: str, where: str = "", fix: str = "", column: str = "", found: str = "") -> None:
-        super().__init__(what, where, fix)
-        self.column, self.found = column, found
-
-    def chosen(self, how: str) -> Self:
-        """The same error with advice that says how a column is chosen, such as `with --text`."""
-        return self.reworded(fix=f"name one of its columns {how}: {self.found}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +49,7 @@ class Record:
             raise UserError(f"the column {column} holds no text (null)", self.where, "fill it in, or leave the row out")
         if not isinstance(value, str):
             what = f"the column {column} holds {_shown(value)}, which is not a text"
-            raise UserError(what, self.where, "name another column in task.text")
+            raise UserError(what, self.where, "fix it, or name a column of texts")
         return value
 
     def number(self, column: str) -> float | None:
@@ -84,7 +72,7 @@ class Record:
         value = self.values.get(column)
         if value is not None and not isinstance(value, (str, int, float)):
             what = f"the column {column} holds {_shown(value)}, which is not a label"
-            raise UserError(what, self.where, "name another column in task.label")
+            raise UserError(what, self.where, "fix it, or name another column")
         return as_name(value)
 
 

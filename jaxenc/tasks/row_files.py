@@ -3,7 +3,7 @@
 import dataclasses
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from jaxenc.data.readers import archives, columns, compressed, encoding, inputs, kinds, tfds
 from jaxenc.data.readers.document import Counts, Reading
@@ -13,6 +13,22 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 
 Row = tuple[str, Mapping[str, Any]]  # file and line or number of the row; {column: value}
+
+
+class MissingColumn(UserError):
+    """A file or a row lacks a column that is required. column: as requested; found: those that it has, for messages."""
+
+    def __init__(self, what: str, where: str = "", fix: str = "", column: str = "", found: str = "") -> None:
+        super().__init__(what, where, fix)
+        self.column, self.found = column, found
+
+    def chosen(self, how: str) -> Self:
+        """The same error with advice that says how a column is chosen, such as `with --text`."""
+        return self.reworded(fix=f"name one of its columns {how}: {self.found}")
+
+    def settled(self) -> Self:
+        """The same error with advice for a task whose columns are settled."""
+        return self.reworded(fix=f"rename the right one of its columns: {self.found}")
 
 
 @dataclasses.dataclass(frozen=True)

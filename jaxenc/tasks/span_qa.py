@@ -177,6 +177,11 @@ class SpanQa(Task[Question]):
         name = record.get(ID)
         return Question(str(name) if name else where, where, record[QUESTION], record[CONTEXT], (), False)
 
+    def new_examples(self, file: str) -> Sequence[Question]:
+        """See `Task.new_examples`: files of SQuAD, whose answers are not read."""
+        found = squad_files.read(file) if squad_files.is_squad(file) else ()
+        return [dataclasses.replace(one, answers=(), impossible=False) for one in found]
+
     def _head(self, model: ModelConfig) -> str:
         """The name of the head for a model."""
         head = self.answer_head or model.answers

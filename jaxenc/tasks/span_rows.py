@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxenc.data.scripts import is_unspaced
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.squad_files import Question
 from jaxenc.tasks.squad_windows import Offsets, Window, WindowShape, covering_span, matched_span, windows
@@ -76,10 +77,14 @@ def _context(places: Sequence[Place], length: int, more: bool) -> np.ndarray:
 
 
 def answer_span(question: Question, ids: Sequence[int], offsets: Offsets, framing: Framing) -> tuple[int, int] | None:
-    """The first and the last token of the answer to train on, None where there is none or it gives no token. See squad_windows.py."""
+    """The first and the last token of the answer to train on, None where there is none or it gives no token. See squad_windows.py.
+
+    The published rule (google-research/bert run_squad.py) matches within the words that the answer touches. Where no blanks stand between
+    words these are whole sentences: there, as with other vocabularies, the tokens are those that hold a character of the answer.
+    """
     answer = question.target
     if answer is None:
         return None
-    if framing.tokenizer.cuts_words_alone:
+    if framing.tokenizer.cuts_words_alone and not is_unspaced([question.context]):
         return matched_span(question.context, ids, offsets, answer, framing.ids([answer[0]])[0])
     return covering_span(offsets, answer)

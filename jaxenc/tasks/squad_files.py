@@ -1,5 +1,6 @@
 """Reads files of SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016 and 2018) and checks where their answers are."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,6 +66,15 @@ def read(path: str | Path) -> tuple[Question, ...]:
                 raise UserError("two questions have this id", question.where, "give every question an id of its own")
             questions[question.name] = question
     return tuple(questions.values())
+
+
+def is_squad(path: str) -> bool:
+    """Whether a .json file holds an object with a list `data`, as `read` takes; any other holds rows, or nothing that can be read."""
+    if not path.lower().endswith(".json"):
+        return False
+    with contextlib.suppress(UserError):
+        return isinstance(read_json(remote.local_copy(path), FORMAT).get("data"), list)
+    return False
 
 
 def lost(questions: Sequence[Question]) -> str:

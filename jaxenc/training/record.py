@@ -2,13 +2,15 @@
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import operator
 import pathlib
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,20 @@ from jaxenc.training.row_file import FULL
 from jaxenc.training.settings import LogConfig
 
 METRICS = "metrics.jsonl"
-NAME = re.compile(r"[\w.-]+")  # of a number
+NAME = re.compile(r"[\w.-]+")  # of a number, but for marks
 EXAMPLES = "examples.log"
 A_ROW, READABLE = "a row of numbers", "make it a file that can be read"
 
 
-def as_name(text: str) -> str:
-    """`text` as the name of a number in metrics.jsonl: an underscore stands for every character but letters, digits, `_`, `.` and `-`."""
-    return re.sub(r"[^\w.-]", "_", text) or "_"
+def as_names(texts: Iterable[str]) -> list[str]:
+    """`texts`, all different, as names of numbers in metrics.jsonl, all different: an underscore stands for every character but letters and
+    their marks, digits, `_`, `.` and `-`, and a name that another text has already is followed by `_2`, `_3`, ...."""
+    found: dict[str, None] = {}
+    for text in texts:
+        plain = "".join(one if is_name(one) else "_" for one in text) or "_"
+        names = itertools.chain([plain], (f"{plain}_{number}" for number in itertools.count(2)))
+        found[next(name for name in names if name not in found)] = None
+    return [*found]
 
 
 def cut(workdir: pathlib.Path, step: int) -> int:
@@ -71,9 +79,11 @@ def rows(workdir: str | pathlib.Path) -> list[dict[str, Any]]:
 
 
 def is_name(name: object) -> bool:
-    """Whether it is the name of a number: letters, digits, `_`, `.` and `-`."""
-    # Scores of tags are named by types of the user, such as f1_creative-work.
-    return isinstance(name, str) and NAME.fullmatch(name) is not None
+    """Whether it is the name of a number: letters and their marks, digits, `_`, `.` and `-`."""
+    # Scores of tags are named by types of the user, such as f1_creative-work. Vowel signs are marks, which \w leaves out.
+    if not isinstance(name, str) or NAME.fullmatch(name):
+        return isinstance(name, str)
+    return bool(name) and all(NAME.fullmatch(one) or unicodedata.category(one)[0] == "M" for one in name)
 
 
 def is_number(value: object) -> bool:

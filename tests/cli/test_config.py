@@ -19,6 +19,8 @@ from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.tasks import TASKS
+from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.override import override
 
 OWN = """from jaxenc.configs import recipe
@@ -212,3 +214,14 @@ def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], 
 def test_r40_a_value_of_another_type_is_one_line_in_our_words(override: str, words: str, fails: Callable[..., str]) -> None:
     said = fails("inspect", "--config", "bert/tiny", f"--config.{override}")
     assert said == f"jaxenc: --config.{override} {words}; give a value of the field's type\n"
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [("0,1", ("0", "1")), ("-1,0, 1", ("-1", "0", "1")), ("(0, 1)", ("0", "1")), ("('a', 'b')", ("a", "b")), ("[0,1.0]", ("0", "1.0")),
+     ("01,1e3", ("01", "1e3")), ("a,b", ("a", "b")), ("7", ("7",)), ("", ()), ("no|0,yes|1", ("no|0", "yes|1"))],
+)  # fmt: skip
+def test_numbers_in_a_field_of_names_are_names(text: str, value: tuple[str, ...]) -> None:
+    """Such as the classes 0 and 1, as they are written. Elsewhere they stay numbers."""
+    found = cli_config.parsed(FineTune(), (f"--config.task.labels={text}", "--config.train.lengths=64,128"), {"task": TASKS})
+    assert found == {"task.labels": value, "train.lengths": (64, 128)}

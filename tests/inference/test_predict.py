@@ -142,7 +142,7 @@ def test_what_is_no_example_is_refused_by_its_number(model: Model) -> None:
         ("red", r"predict takes a list of examples; give \[example\] for a single one"),
         (["red", 3], r"examples\[1\]: it is 3, and the task reads sentence; give a text, or a dict with these keys"),
         ([("red", "blue")], r"examples\[0\]: it is \('red', 'blue'\), and the task reads sentence; give a text"),
-        ([{"text": "red"}], r"examples\[0\]: has no column sentence; name one of its columns with --text: 'text'"),
+        ([{"text": "red"}], r"examples\[0\]: has no column sentence; rename the right one of its columns: 'text'"),
         ([{"sentence": None}], r"examples\[0\]: the column sentence holds no text"),
     ):
         with pytest.raises(UserError, match=message):

@@ -123,6 +123,7 @@ WRONG = {
     "white space": (" \n\t\n", ": holds no sentence"),
     "documents alone": ("-DOCSTART- O\n\n", ": holds no sentence"),
     "another encoding": ("a O\nnaïve O\n".encode("cp1252"), ":2: is not UTF-8"),
+    "UTF-16 without a byte order mark": ("a O\nb O\n".encode("utf-16-le"), ":1: holds a NUL character, as UTF-16"),
     "no words in CoNLL-U": (CONLLU + "\n# a comment\n" + EMPTY_NODE, ":14: this sentence has no words"),
     "no id in CoNLL-U": (CONLLU.replace("2\t#", "B\t#"), ":11: 'B' is not a CoNLL-U id"),
     "a short line in CoNLL-U": (CONLLU.replace("2\t#\t#\t", "2\t#\t"), ":11: has 9 columns where 10"),

@@ -55,6 +55,19 @@ def test_classes_of_the_training_examples_and_of_a_checkpoint(tmp_path):
     assert TASK.ordered(("fear", "happy", "anger")).labels == ("fear", "joy|happy", "anger")
 
 
+@pytest.mark.parametrize("other", [";", "，", "、", "،"])
+def test_another_separator_makes_no_classes(other, tmp_path):
+    """Each cell would be a class of its own. With either advice it is what was meant; in a list it is part of a name."""
+    content = f"text\tlabel\na\tsport{other}art\nb\tart\nc\tsport\n"
+    files, what = write(tmp_path, train=content), f"holds 'sport{other}art', and task.separator is ','"
+    assert refused(Multilabel(), files).startswith(f"train.tsv:2: the column label {what}; set task.separator={other} if these are")
+    several = Multilabel(separator=other)
+    assert several.fitted(several.examples(files, "train")).labels == ("art", "sport")
+    named = Multilabel(labels=(f"sport{other}art", "art", "sport"))
+    assert named.examples(files, "train")[0].labels == (f"sport{other}art",)
+    assert Multilabel().examples(write_json(tmp_path, {"text": "a", "label": [f"a{other}b"]}), "train")[0].labels == (f"a{other}b",)
+
+
 def test_a_test_split_may_lack_labels(tmp_path):
     for task, content in ((TASK, "text\na\n"), (Multilabel(labels=TASK.labels, label=""), "text\na\n")):
         examples = task.examples(write(tmp_path, test=content), "test")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.inference.predict import of_file
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.span_qa import SpanQa
 from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.task import Example, Task
 from jaxenc.tasks.unlabelled import read
@@ -52,6 +54,21 @@ def test_sentences_are_those_that_fine_tuning_reads(name: str, tmp_path: Path) -
     assert found == [dataclasses.replace(one, tags=()) for one in trained]
     assert [one.words for one in found] == [("Anna", "laughs"), ("yes",)]
     assert [one.name for one in found] == (["a7", "1"] if ".conllu" in name else ["0", "1"])
+
+
+@pytest.mark.parametrize("impossible", [False, True])
+def test_questions_of_squad(impossible: bool, tmp_path: Path) -> None:
+    """With their own ids, without their answers; a .json of records is read as records are."""
+    answers = {"answers": [], "is_impossible": True} if impossible else {"answers": [{"text": "b", "answer_start": 2}]}
+    asking = {"id": "q7", "question": "what?", **answers}
+    nested = {"version": "1", "data": [{"paragraphs": [{"context": "a b", "qas": [asking]}]}]}
+    flat = {"data": [{**asking, "context": "a b"}]}
+    for content in (nested, flat):
+        (tmp_path / "x.json").write_text(json.dumps(content))
+        (one,) = asked(SpanQa(), tmp_path / "x.json")
+        assert (one.name, one.question, one.context, one.answers, one.impossible) == ("q7", "what?", "a b", (), False)
+    (tmp_path / "x.json").write_text(json.dumps([{"question": "what?", "context": "a b"}]))
+    assert [one.values for one in asked(SpanQa(), tmp_path / "x.json")] == [{"question": "what?", "context": "a b"}]
 
 
 def test_a_column_of_words_by_number(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 import jaxenc
 from jaxenc.errors import UserError
-from jaxenc.tasks import TASKS, with_built_in
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.tasks import TASKS, recipe, with_built_in
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.task import Task
+from jaxenc.tasks.tuning import FineTune
 from tests.tasks.tiny_task import WORDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -53,6 +55,20 @@ def test_the_example_of_the_page(model: Path, tmp_path: Path, monkeypatch: pytes
             reads("runs/votes")
     runpy.run_path("votes.py", run_name="__main__")
     assert capsys.readouterr().out.splitlines() == [score, answers]
+
+
+@dataclasses.dataclass(frozen=True)
+class Other(Classify):
+    """Classes under a kind of one's own."""
+
+    kind: ClassVar[str] = "other"
+
+
+def test_the_published_numbers_for_a_task_of_ones_own() -> None:
+    """`recipe.resolve` knows the kind of the task that it is given, and sets its fields."""
+    given = FineTune(Other(), published="text")
+    found = recipe.resolve(given, BertConfig(), {"task.label": "stars", "train.epochs": 2.0})
+    assert found.task == Other(label="stars") and found.optim.lr != given.optim.lr and found.train.epochs == 2.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -90,6 +90,18 @@ def test_more_steps_than_a_run_can_have_are_refused(model: Path, labelled: Label
     assert not (tmp_path / "runs").exists()
 
 
+def test_an_empty_name_is_no_folder(model: Path, labelled: Labelled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be the current one: here a folder without a file, and a run."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(UserError, match="^--workdir: empty; name a folder$"):
+        finetune(labelled(train=32, epochs=1.0), str(model), "")
+    monkeypatch.chdir(model)
+    with pytest.raises(UserError, match="^--init-from: empty; name a folder$"):
+        finetune(labelled(train=32, epochs=1.0), "", tmp_path / "runs")
+    assert not [*(tmp_path / "empty").iterdir()] and not (tmp_path / "runs").exists()
+
+
 def test_the_advice_of_a_diverged_seed_is_about_finetune(model: Path, labelled: Labelled, tmp_path: Path) -> None:
     with mock.patch.object(finetuning, "train_job", side_effect=Diverged("step 3")):
         found = finetune(labelled(train=32, epochs=1.0), str(model), tmp_path / "runs")
@@ -114,5 +126,5 @@ def test_texts_that_the_tokenizer_does_not_know(model: Path, labelled: Labelled,
     tune = labelled(train=8, dev=8)
     (tmp_path / "dev.tsv").write_text("text\tlabel\nनमस्ते दुनिया\tgood\nit is b\tbad\n", encoding="utf-8")
     notes = open_task(tune, str(model)).notes
-    unknown = "the tokenizer does not know 18% of the tokens: is it of another language or letter case?"
+    unknown = "the tokenizer does not know 18% of the tokens: are they of another language or letter case, or without blanks between words?"
     assert notes == ["train: 8 examples", "dev: 2 examples", f"dev: {unknown}"]

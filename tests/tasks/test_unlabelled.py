@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.inference.predict import of_values, with_columns
+from jaxenc.inference.predict import Predictor, of_file, of_values, with_columns
+from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.unlabelled import read
 
@@ -50,6 +51,21 @@ def test_values_in_python() -> None:
     assert texts == [("a", "b")] * 3
     with pytest.raises(UserError, match=r"examples\[0\]: it is 'a', and the task reads first, second; give a tuple of texts, or a dict"):
         list(of_values(PAIR, ["a"]))
+
+
+def test_what_a_task_of_choices_reads(tmp_path: Path) -> None:
+    """In Python a tuple of its columns; no line of text. A column that is missing is to be renamed: --text is not for this task."""
+    task = Choice(prompt=("prompt|article",), count=2)
+    (one,) = [task.of_record(record.values, record.where) for record in of_values(task, [("a", ["b", "c"])])]
+    assert (one.prompt, one.choices) == ("a", ("b", "c"))
+    with pytest.raises(UserError, match=r"examples\[0\]: it is 'a', and the task reads prompt, choices; give a tuple of texts, or a dict"):
+        list(of_values(task, ["a"]))
+    (tmp_path / "x.txt").write_text("a\n")
+    with pytest.raises(UserError, match=r"x.txt: holds one text a line, and the task reads prompt\|article, choices; name a .tsv"):
+        rows(tmp_path / "x.txt", *task.columns)
+    (tmp_path / "x.jsonl").write_text('{"article": "a", "options": ["b", "c"]}\n')
+    with pytest.raises(UserError, match=r"x.jsonl:1: has no column choices; rename the right one of its columns: 'article', 'options'$"):
+        list(of_file(Predictor(task, None, {}, None), str(tmp_path / "x.jsonl")))
 
 
 def test_other_columns() -> None:
