@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import sys
 import threading
@@ -154,11 +155,19 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     except BaseException as error:
         if cluster.count == 1:
             raise
+        _ignore_requests_to_stop()
         code = report(error)
         if isinstance(error, UserError) and jax.distributed.is_initialized():
             _await_reports(cluster)
         leave(code)
     close()
+
+
+def _ignore_requests_to_stop() -> None:
+    """For a process that ends anyway: a launcher sends TERM to the others when one dies, and it would cut off what they say."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _await_reports(cluster: Cluster) -> None:
