@@ -7,6 +7,7 @@ machine (file://), which does not promise it, a file is written under another na
 import contextlib
 import dataclasses
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
@@ -127,7 +128,7 @@ class Folder:
 
     def must_be_writable(self, option: str) -> None:
         """Raises UserError where this process may not write, read or delete, before any work is done. option: gives the URL."""
-        name = ".probe"
+        name = f".probe-{secrets.token_hex(4)}"  # of this process: another one may start at the same time
         self.write(name, b"jaxenc")
         if self.read(name) != b"jaxenc":
             raise UserError("what was written there reads back differently", self.url, f"choose another {option}")

@@ -100,6 +100,19 @@ def test_a_download_that_fails_leaves_nothing(url: str, tmp_path: Path) -> None:
     assert not any((tmp_path / "new").iterdir())
 
 
+def test_two_that_ask_at_once_whether_they_may_write_do_not_disturb_each_other(url: str) -> None:
+    asked = []
+
+    def other(kind: str, name: str, done: bool) -> None:
+        if kind == "get" and not asked:
+            asked.append(name)
+            storage.folder(url).must_be_writable("--workdir")
+
+    Bucket.accident = staticmethod(other)
+    storage.folder(url).must_be_writable("--workdir")
+    assert asked and storage.folder(url).files() == {}
+
+
 class FromHttp(Exception):
     """As aiohttp's errors."""
 
