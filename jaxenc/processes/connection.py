@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -12,7 +13,7 @@ from typing import NoReturn
 
 import jax
 
-from jaxenc.errors import UserError
+from jaxenc.errors import Absent, UserError
 from jaxenc.processes import addresses, barriers, gloo, private
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
@@ -156,11 +157,21 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
         if cluster.count == 1:
             raise
         _ignore_requests_to_stop()
-        code = report(error)
+        code = report(_lost(error) or error)
         if isinstance(error, UserError) and jax.distributed.is_initialized():
             _await_reports(cluster)
         leave(code)
     close()
+
+
+def _lost(error: BaseException) -> Absent | None:
+    """What a process says in place of jax's own error, which has a traceback and no advice, where another one has left a sum of CPUs."""
+    said = str(error).partition("\n")[0]
+    if not (isinstance(error, jax.errors.JaxRuntimeError) and re.search("Gloo.*(by peer|Broken pipe)", said)):
+        return None
+    lost = Absent(f"another process is gone ({said.rpartition(': ')[2]}): see what it says, and start all processes again")
+    lost.__cause__ = error
+    return lost
 
 
 def _ignore_requests_to_stop() -> None:

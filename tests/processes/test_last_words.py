@@ -4,6 +4,7 @@ import io
 import signal
 import sys
 
+import jax
 import pytest
 
 from jaxenc.cli.main import report_error
@@ -36,6 +37,34 @@ def test_a_request_to_stop_does_not_cut_it_off(monkeypatch: pytest.MonkeyPatch) 
             signal.signal(number, handler)
     # `leave` ends the process where it is not replaced.
     assert ends == ["connect", "process 0 is gone", "leave", "close"]
+
+
+GLOO = (
+    "UNKNOWN: Gloo all-reduce failed: [external/gloo/gloo/transport/tcp/pair.cc:538] Read error [127.0.0.1]:38286: Connection reset by peer"
+)
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        (GLOO, "jaxenc: another process is gone (Connection reset by peer): see what it says, and start all processes again\n"),
+        ("INTERNAL: Gloo got other sizes", "JaxRuntimeError: INTERNAL: Gloo got other sizes\n"),
+    ],
+)
+def test_the_loss_of_another_process_is_one_line(
+    text: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """Any other error of jax's keeps its traceback."""
+    codes: list[int] = []
+    monkeypatch.setattr(connection, "connect", lambda cluster: None)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr(connection, "leave", codes.append)
+    monkeypatch.setattr(connection, "_ignore_requests_to_stop", lambda: None)
+    monkeypatch.setattr(gloo, "be_quiet", lambda: None)
+    with connection.joined(Cluster("127.0.0.1:1", 2, 1), lambda error: report_error(error, False)):
+        raise jax.errors.JaxRuntimeError(text)
+    said = capsys.readouterr().err
+    assert codes == [1] and said.endswith(wanted) and ("Traceback" in said) == (text != GLOO)
 
 
 class Pieces(io.StringIO):
