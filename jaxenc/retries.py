@@ -28,15 +28,28 @@ def retried(where: str, what: str, call: Callable[[], T]) -> T:
     for wait in (*WAITS, -1.0):
         try:
             return call()
-        except (FileNotFoundError, UserError):
+        except UserError:
             raise
-        except Exception as error:
+        except Exception as raised:
+            error = _meant(raised)
+            if isinstance(error, FileNotFoundError):
+                raise
             if wait < 0 or _is_final(error):
                 full = getattr(error, "errno", None) in FULL
                 raise UserError(f"cannot be {what} ({reason(error)})", where, "free some space there" if full else ADVICE) from error
             print(f"{where}: cannot be {what} ({reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
         time.sleep(wait)
     raise AssertionError("unreachable")
+
+
+def unless_missing(call: Callable[[], T], default: T) -> T:
+    """What `call` returns, and `default` where it finds no such file. Raises the error of a request that failed for another reason."""
+    try:
+        return call()
+    except FileNotFoundError as raised:
+        if (error := _meant(raised)) is not raised and not isinstance(error, FileNotFoundError):
+            raise error from raised
+        return default
 
 
 def reason(error: BaseException) -> str:
@@ -46,9 +59,23 @@ def reason(error: BaseException) -> str:
     return text.strip().partition("\n")[0] or type(error).__name__
 
 
+def _meant(error: Exception) -> Exception:
+    """The error itself, or the one that it stands for: fsspec's http finds no file wherever a request fails, and keeps the reason as the
+    cause."""
+    cause = error.__cause__
+    library = type(cause).__module__.partition(".")[0]
+    of_request = library == "aiohttp" or (library == "builtins" and isinstance(cause, OSError))
+    return cause if isinstance(error, FileNotFoundError) and of_request and _status(cause) not in ("404", "410") else error
+
+
+def _status(error: Exception) -> str:
+    """The HTTP status of an error, '' where it has none."""
+    return str(getattr(error, "status", "") or getattr(error, "code", ""))
+
+
 def _is_final(error: Exception) -> bool:
     """Whether a retry would fail in the same way."""
-    status = str(getattr(error, "status", "") or getattr(error, "code", ""))
+    status = _status(error)
     refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
     # gcsfs raises a plain OSError for a status 403.
     refused = refused or str(error).startswith(("Forbidden", "Access Denied"))

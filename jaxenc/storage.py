@@ -6,26 +6,24 @@ machine (file://), which does not promise it, a file is written under another na
 
 import contextlib
 import dataclasses
-import hashlib
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from jaxenc import listing
 from jaxenc.errors import UserError
-from jaxenc.files import inside, user_errors, written
+from jaxenc.files import inside, sha256, user_errors, written
 from jaxenc.retries import ADVICE, FULL, reason, retried
 
 if TYPE_CHECKING:  # fsspec is an extra
     from fsspec import AbstractFileSystem
 
 T = TypeVar("T")
-BLOCK = 1 << 22
 PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
             "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
-# Object stores, in which folders are only parts of names and need not be made.
-_FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
 _DISK = {"file", "local"}  # where a process that is killed leaves half a file
 THREADS = 16
 # Advice where a URL is refused: by what writes to local disks only, by what reads from them only, and where a Path was made of a URL.
@@ -38,7 +36,7 @@ HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the co
 def is_url(name: object) -> bool:
     """Whether a name is a URL."""
     scheme, mark, _ = str(name).partition("://")
-    return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
+    return bool(mark) and re.sub("[-+:]", "", scheme).isalnum()
 
 
 def below(location: str | Path, name: str) -> str:
@@ -64,14 +62,19 @@ def must_be_local(path: str | Path, option: str, fix: str) -> None:
 
 @contextlib.contextmanager
 def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
-    """(file system, path in it) of a URL; any exception in the block becomes a UserError."""
+    """(file system, path in it) of a URL; any exception in the block becomes a UserError. fsspec's chains of addresses, such as
+    simplecache::gs://BUCKET/a.txt, are refused: most of its file systems forget all but the first part."""
     scheme = url.partition("://")[0]
+    if "::" in url:
+        raise UserError("is a chain of addresses", url, "give the last one alone; archives and packed files are read as they are")
     try:
         import fsspec
 
         yield fsspec.core.url_to_fs(url)
     except UserError:
         raise
+    except FileNotFoundError as error:
+        raise UserError("no such file", url, "check the address") from error
     except ImportError as error:
         packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
         raise UserError("needs a package that is not installed", url, f"install it with `pip install {packages}`") from error
@@ -118,14 +121,14 @@ class Folder:
     def files(self) -> dict[str, int]:
         """{name: size in bytes} of all files below this folder, {} where it does not exist."""
         with contextlib.suppress(FileNotFoundError):
-            found = self._retried("", "listed", lambda: self._fresh().find(self.path, detail=True))
-            sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
+            found = self._retried("", "listed", lambda: list(listing.below(self.url, self._fresh(), self.path)))
+            sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found if path.startswith(f"{self.path}/")}
             return {name: size for name, size in sizes.items() if inside(name)}
         return {}
 
     def must_be_writable(self, option: str) -> None:
         """Raises UserError where this process may not write, read or delete, before any work is done. option: gives the URL."""
-        name = ".probe"
+        name = f".probe-{secrets.token_hex(4)}"  # of this process: another one may start at the same time
         self.write(name, b"jaxenc")
         if self.read(name) != b"jaxenc":
             raise UserError("what was written there reads back differently", self.url, f"choose another {option}")
@@ -152,13 +155,19 @@ class Folder:
         return download(f"{self.url}/{name}", self.system, f"{self.path}/{name}", local)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Deletes files; ignores those that do not exist."""
+        """Deletes files; ignores those that do not exist. On a disk also deletes the folders below this one that are then empty."""
+        names = list(names)
 
         def one(name: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 self._retried(name, "deleted", lambda: self.system.rm_file(f"{self.path}/{name}"))
 
         many(one, names)
+        if self.url.partition("://")[0] in _DISK:
+            above = {folder for name in names for folder in PurePosixPath(name).parents if folder.name}
+            for folder in sorted(above, key=lambda folder: -len(folder.parts)):
+                with contextlib.suppress(OSError):  # it is not empty
+                    Path(self.path, folder).rmdir()
 
     def _fresh(self) -> "AbstractFileSystem":
         """The file system without its cache of listings: another process may have written since."""
@@ -181,7 +190,7 @@ class Folder:
             try:
                 write()
             except FileNotFoundError:
-                if scheme in _FLAT:
+                if scheme in listing.FLAT:
                     raise
                 self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
                 write()
@@ -203,13 +212,10 @@ def download(url: str, system: "AbstractFileSystem", path: str, local: Path) -> 
     """
 
     def copied() -> str:
-        digest = hashlib.sha256()
-        source = system.open(path, "rb")
-        with source, written(local, durable=False) as temporary, open(temporary, "wb") as out:
-            while block := source.read(BLOCK):
-                digest.update(block)
-                out.write(block)
-        return digest.hexdigest()
+        with written(local, durable=False) as temporary:
+            # Not in parts, as from a file that is open: some web servers have none.
+            system.get_file(path, str(temporary))
+            return sha256(temporary)
 
     with user_errors(local, HERE):
         local.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from jaxenc import retries, storage
+from jaxenc.data import remote
 from jaxenc.errors import UserError
 from tests.bucket import Bucket, cut_off
 
@@ -38,6 +39,8 @@ def test_a_folder_gives_back_what_was_put_into_it(kind: str, url: str, tmp_path:
     folder.write("a.txt", b"over")
     folder.remove(["steps/1/b.bin", "steps/none"])
     assert folder.files() == {"a.txt": 4, "steps/2/c.bin": 3}
+    if kind == "file":
+        assert folder.below("steps").names() == ["2"], "a folder that has become empty"
     if kind == "memory":
         fsspec.filesystem("memory").rm("/test_storage", recursive=True)
 
@@ -64,8 +67,9 @@ def test_a_file_on_a_disk_is_whole_or_as_before(act: str, tmp_path: Path, monkey
 
 
 def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(Bucket, "find", lambda *given, **more: {f"b/run/{name}": {"size": 1} for name in ("a", "x/../../a", "")})
-    monkeypatch.setattr(Bucket, "ls", lambda *given, **more: ["b/run/a", "b/run/..", "b/run"])
+    found = ("b/run/a", "b/run/x/../../a", "b/run/..", "b/run/", "b/run")
+    entries = [{"name": name, "size": 1, "type": "file"} for name in found]
+    monkeypatch.setattr(Bucket, "ls", lambda system, path, detail=True: entries if detail else found)
     assert storage.folder(url).files() == {"a": 1} and storage.folder(url).names() == ["a"]
 
 
@@ -94,6 +98,78 @@ def test_a_download_that_fails_leaves_nothing(url: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         folder.download("a.txt", tmp_path / "new" / "a.txt")
     assert not any((tmp_path / "new").iterdir())
+
+
+def test_two_that_ask_at_once_whether_they_may_write_do_not_disturb_each_other(url: str) -> None:
+    asked = []
+
+    def other(kind: str, name: str, done: bool) -> None:
+        if kind == "get" and not asked:
+            asked.append(name)
+            storage.folder(url).must_be_writable("--workdir")
+
+    Bucket.accident = staticmethod(other)
+    storage.folder(url).must_be_writable("--workdir")
+    assert asked and storage.folder(url).files() == {}
+
+
+class FromHttp(Exception):
+    """As aiohttp's errors."""
+
+    __module__ = "aiohttp.client_exceptions"
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+@pytest.mark.parametrize("cause", [FromHttp(503), ConnectionResetError("cut off"), TimeoutError()])
+def test_a_request_that_fails_is_no_missing_file(cause: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """fsspec's http says that there is no file, whatever went wrong."""
+    monkeypatch.setattr(retries, "WAITS", (0.0, 0.0))
+    left = [cause, cause]
+
+    def call() -> str:
+        if left:
+            raise FileNotFoundError("http://a/b") from left.pop()
+        return "content"
+
+    assert retries.retried("http://a/b", "read", call) == "content"
+    left[:] = [cause]
+    with pytest.raises(type(cause)):
+        retries.unless_missing(call, "")
+
+
+@pytest.mark.parametrize("cause", [FromHttp(404), KeyError("b"), None])
+def test_a_missing_file_is_one(cause: Exception | None) -> None:
+    def call() -> str:
+        raise FileNotFoundError("http://a/b") from cause
+
+    with pytest.raises(FileNotFoundError):
+        retries.retried("http://a/b", "read", call)
+    assert retries.unless_missing(call, "none") == "none"
+
+
+def test_a_request_that_is_refused_for_good_says_so() -> None:
+    def call() -> None:
+        raise FileNotFoundError("http://a/b") from FromHttp(403)
+
+    with pytest.raises(UserError, match="^http://a/b: cannot be read .*; check the address"):
+        retries.retried("http://a/b", "read", call)
+
+
+def test_a_file_is_downloaded_as_a_whole(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A web server without ranges gives no parts of a large file."""
+    folder = storage.folder(url)
+    monkeypatch.setattr(Bucket, "_open", lambda *given, **more: pytest.fail("was opened to be read in parts"))
+    monkeypatch.setattr(Bucket, "get_file", lambda self, path, local, **more: Path(local).write_bytes(b"all"))
+    assert folder.download("a", tmp_path / "a") == hashlib.sha256(b"all").hexdigest() and (tmp_path / "a").read_bytes() == b"all"
+
+
+@pytest.mark.parametrize("url", ["zip://a.txt::memory://x.zip", "simplecache::gs://bucket/run", "gs://bucket/a::b/run"])
+def test_a_chain_of_addresses_is_refused(url: str) -> None:
+    for act in (lambda: storage.folder(url), lambda: remote.found(url), lambda: remote.local_copy(url)):
+        with pytest.raises(UserError, match=f"^{url}: is a chain of addresses; give the last one alone"):
+            act()
 
 
 @pytest.mark.parametrize("path", ["gs://bucket/run", Path("gs://bucket/run"), Path("s3://b")])

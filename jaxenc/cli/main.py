@@ -164,7 +164,8 @@ def report_error(error: BaseException, debug: bool) -> int:
     exit code."""
     expected = _expected(error)
     if debug or not expected:
-        traceback.print_exception(error)
+        # In one piece: the process may end in the middle, by a signal or because jax aborts it.
+        print("".join(traceback.format_exception(error)), end="", file=sys.stderr, flush=True)
     return _fail(error) if expected else FAILED
 
 

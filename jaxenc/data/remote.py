@@ -1,6 +1,5 @@
 """Remote files (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -8,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jaxenc import cache, storage
+from jaxenc import cache, listing, storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, sha256, write_bytes
 from jaxenc.progress import Bars
-from jaxenc.retries import retried
+from jaxenc.retries import retried, unless_missing
 
 # Entries of fsspec's info() that change with a file's content; where a file system has none of them only sizes are compared.
 _VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "sha256", "blob_id", "generation", "LastModified", "last_modified",
@@ -40,22 +39,21 @@ def local_copy(name: str | Path) -> Path:
 
 
 def found(url: str) -> list[str]:
-    """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern; sorted. Raises UserError if
-    there are none."""
+    """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern, unless a file has that very
+    name; sorted. Raises UserError if there are none."""
+    marks = "*[" if url.startswith("http") else "*?["  # in a web URL a question mark starts the query
     with storage.opened(url) as (system, path):
-        # In a web URL a question mark starts the query.
-        pattern = any(mark in path for mark in ("*[" if url.startswith("http") else "*?["))
 
         def listed() -> list[str]:
-            if pattern:
-                return [match for match in system.glob(path) if system.isfile(match)]
-            # `isfile` says no where a request fails.
-            with contextlib.suppress(FileNotFoundError):
-                if system.info(path)["type"] == "file":
-                    return [path]
-            return system.find(path)
+            system.invalidate_cache()
+            if unless_missing(lambda: system.info(path)["type"], "") == "file":
+                return [path]
+            if any(mark in path for mark in marks):
+                return listing.matching(url, system, path, marks)
+            return [name for name, _ in listing.below(url, system, path)]
 
-        urls = sorted(system.unstrip_protocol(path) for path in retried(url, "listed", listed))
+        paths = unless_missing(lambda: retried(url, "listed", listed), [])
+        urls = sorted(system.unstrip_protocol(path) for path in paths)
     if not urls:
         raise UserError("no such file", url, "check the address")
     return urls
@@ -69,7 +67,7 @@ def staged(url: str, cache: Path) -> Staged:
     changes while it is copied, for a file system whose package is not installed, and for a full disk.
     """
     # Under its own name, which says what the file is.
-    name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1][-100:] or "file"
+    name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1].encode()[-100:].decode(errors="ignore") or "file"
     place = cache / hashlib.sha256(url.encode()).hexdigest()[:24]
     path, facts = place / name, place / "source.json"
     with storage.opened(url) as (system, remote):

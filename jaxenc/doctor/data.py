@@ -4,10 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.data import manifest, tokenizers
+from jaxenc.data import manifest, staging, tokenizers
 from jaxenc.errors import UserError
 from jaxenc.files import sha256
-from jaxenc.findings import OK, PROBLEM, WARNING, Finding, by_value, listed, processes
+from jaxenc.findings import OK, PROBLEM, Finding, by_value, listed, processes
+from jaxenc.storage import folder as folder_at
 from jaxenc.storage import is_url
 
 AGAIN = "copy them from where the data was built, or build the data again"
@@ -28,10 +29,11 @@ class Data:
 
 
 def gather(folder: str, verify: bool) -> Data:
-    """Compares the files of a folder with its manifest: their sizes, and with `verify` their checksums."""
-    path = Path(folder)
+    """Compares the files of a folder with its manifest: their sizes, and with `verify` their checksums; at a URL only the sizes, since a
+    run compares the checksums of what it copies."""
     if is_url(folder):
-        return Data("", (), "", True, 0, 0)
+        return _gather_at(folder)
+    path = Path(folder)
     try:
         facts = manifest.read(path)
     except UserError as error:
@@ -44,22 +46,35 @@ def gather(folder: str, verify: bool) -> Data:
     return Data("", wrong, facts.fingerprint, same, len(facts.files), len(facts.files) * verify)
 
 
+def _gather_at(url: str) -> Data:
+    place = Path()
+    try:
+        place, sizes = staging.facts(url), folder_at(url).files()
+        facts = manifest.read(place)
+    except UserError as error:
+        return Data(str(error.renamed(place, url) if place.name else error), (), "", True, 0, 0)
+    wrong = tuple(f"{name} {reason}" for name, file in facts.files.items() if (reason := _wrong_size(sizes.get(name, -1), file)))
+    return Data("", wrong, facts.fingerprint, True, len(facts.files), 0)
+
+
+def _wrong_size(size: int, file: manifest.File) -> str:
+    """What is wrong with a file of `size` bytes, -1 for one that does not exist; '' for nothing."""
+    if size < 0:
+        return "is missing"
+    return f"has {size:,} bytes instead of {file.size:,}" if size != file.size else ""
+
+
 def _wrong(path: Path, file: manifest.File, verify: bool) -> str:
     try:
-        if not path.is_file():
-            return "is missing"
-        if (size := path.stat().st_size) != file.size:
-            return f"has {size:,} bytes instead of {file.size:,}"
-        return "has other bytes" if verify and sha256(path) != file.sha256 else ""
+        wrong = _wrong_size(path.stat().st_size if path.is_file() else -1, file)
+        return wrong or ("has other bytes" if verify and sha256(path) != file.sha256 else "")
     except OSError as error:
         return f"cannot be read ({error.strerror})"
 
 
 def judge(folder: str, facts: Sequence[Data]) -> list[Finding]:
-    """facts: of each process. A folder at a URL is not looked at: every host compares its copy with the checksums when a run starts."""
+    """facts: of each process."""
     check, found, several = f"data {folder}", [], len(facts) > 1
-    if is_url(folder):
-        return [Finding(WARNING, check, "a URL, which is not checked here", "check the folder that you copied there")]
     for rank, one in enumerate(facts):
         who = f"in process {rank}: " if several else ""
         if one.error:
@@ -76,5 +91,7 @@ def judge(folder: str, facts: Sequence[Data]) -> list[Finding]:
         found.append(Finding(PROBLEM, check, what, "copy one folder to all hosts"))
     if found:
         return found
-    how = "sizes and checksums" if facts[0].verified else "sizes (--verify compares checksums)"
-    return [Finding(OK, check, f"{facts[0].files:,} files, {how}, tokenizer{f', in {processes(read)}' if several else ''}")]
+    how = "sizes and checksums, tokenizer" if facts[0].verified else "sizes (--verify compares checksums), tokenizer"
+    if is_url(folder):
+        how = "sizes (a run compares checksums as it copies them)"
+    return [Finding(OK, check, f"{facts[0].files:,} files, {how}{f', in {processes(read)}' if several else ''}")]

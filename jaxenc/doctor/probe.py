@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 
-from jaxenc import storage
+from jaxenc import cache, storage
 from jaxenc.errors import UserError
 from jaxenc.files import write_bytes
 from jaxenc.processes import barriers
@@ -80,10 +80,10 @@ def _remove(place: str, name: str) -> None:
 
 
 def _free(place: str) -> int:
-    """Bytes that this user may still write to the disk of a folder, -1 where that cannot be known."""
+    """Bytes that this user may still write to the disk of a folder, or to that of the copies of a URL; -1 where that cannot be known."""
     try:
-        found = os.statvfs(place)
-    except OSError:
+        found = os.statvfs(_nearest(str(cache.root())) if is_url(place) else place)
+    except (OSError, RuntimeError):  # RuntimeError: no home
         return -1
     return found.f_bavail * found.f_frsize
 

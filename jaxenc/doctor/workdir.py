@@ -17,6 +17,7 @@ from jaxenc.training.run import Run
 from jaxenc.training.state import layout
 
 CHECKPOINTS = 3  # that must have room
+COPIES = 2  # that must have it on this machine, of checkpoints at a URL
 ADVICE = "free space, or choose another --workdir"
 
 
@@ -50,7 +51,19 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
         there = is_url(workdir) or probes[0].place == str(Path(workdir).absolute())
         made = "" if there else f" (will be made in {probes[0].place})"
         found.append(Finding(OK, check, f"can be written{made}{alike}"))
-    return [*found, *room(check, probes[0], needed, kept)]
+    return [*found, *(room_for_copies(check, probes, needed) if is_url(workdir) else room(check, probes[0], needed, kept))]
+
+
+def room_for_copies(check: str, probes: Sequence[Probe], needed: int) -> list[Finding]:
+    """Whether each process has room on its own disk for a copy of the newest checkpoint, and for the one that it writes."""
+    rank = min(range(len(probes)), key=lambda rank: probes[rank].free)
+    if not needed or probes[rank].free < 0:
+        return []
+    who = f" of process {rank}" if len(probes) > 1 else ""
+    what = f"{probes[rank].free / 1e9:,.1f} GB are free for the copies{who}, and a checkpoint takes up to {needed / 1e9:,.2f} GB"
+    if probes[rank].free < COPIES * needed:
+        return [Finding(PROBLEM, check, f"{what}: fewer than {COPIES}", "free space, or name a folder of a larger disk in JAXENC_CACHE")]
+    return [Finding(OK, check, what)]
 
 
 def room(check: str, probe: Probe, needed: int, kept: int) -> list[Finding]:

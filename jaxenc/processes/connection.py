@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import signal
 import socket
 import sys
 import threading
@@ -11,7 +13,7 @@ from typing import NoReturn
 
 import jax
 
-from jaxenc.errors import UserError
+from jaxenc.errors import Absent, UserError
 from jaxenc.processes import addresses, barriers, gloo, private
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
@@ -154,11 +156,29 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     except BaseException as error:
         if cluster.count == 1:
             raise
-        code = report(error)
+        _ignore_requests_to_stop()
+        code = report(_lost(error) or error)
         if isinstance(error, UserError) and jax.distributed.is_initialized():
             _await_reports(cluster)
         leave(code)
     close()
+
+
+def _lost(error: BaseException) -> Absent | None:
+    """What a process says in place of jax's own error, which has a traceback and no advice, where another one has left a sum of CPUs."""
+    said = str(error).partition("\n")[0]
+    if not (isinstance(error, jax.errors.JaxRuntimeError) and re.search("Gloo.*(by peer|Broken pipe)", said)):
+        return None
+    lost = Absent(f"another process is gone ({said.rpartition(': ')[2]}): see what it says, and start all processes again")
+    lost.__cause__ = error
+    return lost
+
+
+def _ignore_requests_to_stop() -> None:
+    """For a process that ends anyway: a launcher sends TERM to the others when one dies, and it would cut off what they say."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _await_reports(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import errno
+import itertools
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ from jaxenc import retries, storage
 from jaxenc.data import readers, remote
 from jaxenc.data.readers import Counts, Reading
 from jaxenc.errors import UserError
-from tests.bucket import Bucket, cut_off
+from tests.bucket import Bucket, Status, cut_off
 from tests.data.readers.reading import found, lines
 
 
@@ -108,6 +109,34 @@ def test_a_request_that_fails_for_a_moment_is_repeated(bucket_url, monkeypatch, 
         monkeypatch.setattr(Bucket, "accident", staticmethod(cut_off(kind, 503, 2)))
         assert lines(url) == [("a",)]
         assert capsys.readouterr().err == f"{url}: cannot be {verb} (status 503): trying again in 0 s\n" * 2
+
+
+@pytest.mark.parametrize("pattern", ["corpus/*.txt", "corpus/**/*.txt", "corpus"])
+def test_no_file_is_passed_over_because_a_request_failed(pattern, bucket_url, monkeypatch):
+    monkeypatch.setattr(retries, "WAITS", (0.0,))
+    for name in ("a.txt", "b.txt", "c/d.txt"):
+        storage.folder(f"{bucket_url}/corpus").write(name, name.encode() + b"\n")
+    wanted = remote.found(f"{bucket_url}/{pattern}")
+    for number in range(4):
+        calls = itertools.count()
+
+        def refuse(kind, name, done, number=number, calls=calls):
+            if kind == "ls" and not done and next(calls) == number:
+                raise Status(503)
+
+        monkeypatch.setattr(Bucket, "accident", staticmethod(refuse))
+        assert remote.found(f"{bucket_url}/{pattern}") == wanted
+
+
+def test_a_name_of_any_letters_and_length_is_copied(memory, cache):
+    for name in (f"{'語' * 84}.txt", "a[1].txt", "b?.txt", "ü ñ%20#.txt", "*.txt"):
+        memory.pipe(f"/corpus/{name}", f"{name}\n".encode())
+        assert lines(f"memory://corpus/{name}") == [(name,)]
+
+
+def test_a_missing_file_has_no_fault_of_the_network(memory, cache):
+    with pytest.raises(UserError, match="^memory://corpus/none.json: no such file; check the address$"):
+        remote.local_copy("memory://corpus/none.json")
 
 
 @pytest.mark.parametrize(

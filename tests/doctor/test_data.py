@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from jaxenc.data import manifest
 from jaxenc.doctor import data as doctor
-from jaxenc.findings import OK, PROBLEM, WARNING, Finding
+from jaxenc.findings import OK, PROBLEM, Finding
+from tests import bucket
 from tests.training.conftest import make_data
 
 
@@ -76,8 +78,29 @@ def test_another_tokenizer_is_a_problem(folder: Path, tmp_path: Path) -> None:
 def test_no_data_folder_is_a_problem_with_advice(tmp_path: Path) -> None:
     (one,) = said(tmp_path / "none")
     assert one.level == PROBLEM and "No such file" in one.what and "jaxenc data" in one.what
-    assert said(Path("gs://bucket/data"))[0].level in (WARNING, PROBLEM)
-    assert doctor.judge("gs://bucket/data", [doctor.gather("gs://bucket/data", True)])[0].level == WARNING
+    assert said(Path("gs://bucket/data"))[0].level == PROBLEM
+
+
+def test_a_folder_at_a_url_is_compared_with_its_manifest(folder: Path, bucket_url: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    url = f"{bucket_url}/data"
+    judged = lambda: doctor.judge(url, [doctor.gather(url, True)])
+    (one,) = judged()
+    assert one.level == PROBLEM and f"{url}/manifest.json: no such file; name a folder made by `jaxenc data`" in one.what
+    shutil.copytree(folder, bucket.at(url))
+    (one,) = judged()
+    assert one == Finding(
+        OK, f"data {url}", f"{len(manifest.read(folder).files)} files, sizes (a run compares checksums as it copies them)"
+    )
+    (bucket.at(url) / "train-00000.tokens").unlink()
+    _cut(bucket.at(url) / "held_out-00000.tokens")
+    (one,) = judged()
+    assert (
+        one.level == PROBLEM and one.fix == doctor.AGAIN and "train-00000.tokens is missing" in one.what and "bytes instead of" in one.what
+    )
+    (bucket.at(url) / "manifest.json").write_text("{}")
+    (one,) = judged()
+    assert one.level == PROBLEM and one.what.startswith(f"{url}/manifest.json: ") and str(tmp_path / "cache") not in one.line
 
 
 def test_processes_with_other_data_are_named(folder: Path, other_data: Path) -> None:

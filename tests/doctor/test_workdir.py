@@ -53,11 +53,22 @@ def test_a_disk_that_gives_back_other_bytes_is_a_problem(tmp_path: Path, monkeyp
     assert probe("here", str(tmp_path), 0, 1).error == "OSError: reads other bytes than were written"
 
 
-def test_a_url_is_written_and_read_too() -> None:
+def test_a_url_is_written_and_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "not" / "yet"))
     own = probe("here", "memory://bucket/run", 0, 1)
-    assert own == Probe("memory://bucket/run", "", True, -1)
-    assert not fsspec.filesystem("memory").find("/bucket")
-    assert [one.level for one in workdir.judge("memory://bucket/run", [own], 10**15, 3)] == [OK]
+    assert own == Probe("memory://bucket/run", "", True, own.free) and own.free > 0
+    assert not fsspec.filesystem("memory").find("/bucket") and not (tmp_path / "not").exists()
+
+
+@pytest.mark.parametrize("free, found", [(199, [OK, PROBLEM]), (200, [OK, OK])])
+def test_a_run_at_a_url_needs_room_for_two_checkpoints_here(free: int, found: list[str]) -> None:
+    """Each process works in a copy."""
+    probes = [Probe("memory://bucket/run", "", True, 10**12), Probe("memory://bucket/run", "", True, free)]
+    said = workdir.judge("memory://bucket/run", probes, 100, 3)
+    assert [one.level for one in said] == found and "of process 1" in said[1].what and ("JAXENC_CACHE" in said[1].fix) == (free < 200)
+
+
+def test_an_address_of_no_known_kind_is_a_problem() -> None:
     assert "Protocol not known" in probe("there", "nosuch://bucket/run", 0, 1).error
 
 

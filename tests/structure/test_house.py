@@ -21,7 +21,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 # Each layer imports only from itself and from those before it.
 LAYERS = (
     ("errors", "config", "fields", "findings", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
-    ("retries", "storage", "cache", "progress", "interrupts"),
+    ("retries", "listing", "storage", "cache", "progress", "interrupts"),
     ("processes",), ("hlo",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("reports",), ("bench",), ("doctor",), ("cli",),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """From the names after --input to sources: files, folders, patterns, pipes, URLs, saved datasets; in order, each once."""
 
 import glob
+import itertools
 import os
 import stat
 import tempfile
@@ -87,8 +88,11 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
         yield name, TfdsSplit(name, tfds.size(name, reading.tfds_dir), reading.tfds_dir)
     elif storage.is_url(name):
         urls = remote.found(name)
+        ends = zip(min(urls).split("/"), max(urls).split("/"), strict=False)
+        above = "/".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
+        made = _made_at(urls)
         for url in urls:
-            if len(urls) > 1 and is_skipped(url.rpartition("/")[2]):
+            if len(urls) > 1 and (is_skipped(url.removeprefix(above)) or url.startswith(made)):
                 counts.skipped_files += 1
                 continue
             copy = remote.staged(url, remote.folder())
@@ -199,6 +203,23 @@ def _is_made(folder: str) -> bool:
     if _is_data(folder) or folders.is_run(Path(folder)):
         return True
     return os.path.isfile(os.path.join(folder, "tokenizer.json")) and _TOKENIZER.issuperset(os.listdir(folder))
+
+
+def _made_at(urls: Sequence[str]) -> tuple[str, ...]:
+    """As `_is_made`: the folders of files at `urls`, each with a slash at its end, whose files are not text."""
+    held: dict[str, set[str]] = {}
+    for url in urls:
+        parts = url.split("/")  # from the fourth on after the scheme and its slashes
+        for depth in range(3, len(parts)):
+            held.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+    steps = {folder.rpartition("/")[0] for folder, names in held.items() if "CHECKSUMS.json" in names}
+    is_made = lambda folder, names: (
+        {"manifest.json", "tokenizer"} <= names
+        or {"config.json", "metrics.jsonl"} <= names
+        or f"{folder}/checkpoints" in steps
+        or ("tokenizer.json" in names and names <= _TOKENIZER)
+    )
+    return tuple(f"{folder}/" for folder, names in held.items() if is_made(folder, names))
 
 
 def _kept(path: str, counts: Counts) -> Iterator[tuple[str, Source]]:

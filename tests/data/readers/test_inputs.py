@@ -151,6 +151,18 @@ def test_what_jaxenc_made_among_the_text_is_no_text(folder):
     assert skipped == 0 and counts.skipped_files == 3 + 3  # .git, .hidden and photo.png too
 
 
+def test_at_a_url_the_same_files_are_text_as_in_a_folder(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    fill(folder / "tok", tokenizer_json="{}", vocab_txt="x")
+    fill(folder / "data", manifest_json="{}", tokenizer__vocab_txt="x", report_md="x")
+    fill(folder / "run", config_json='{"objective": {}, "model": {}}', checkpoints__7__manifest_json="{}", log_jsonl="{}")
+    (folder / "run" / "checkpoints" / "7" / "CHECKSUMS.json").write_text("{}")
+    fill(folder / "begun", config_json='{"objective": {}, "model": {}}', metrics_jsonl="{}")
+    fill(folder / "words", vocab_txt="v\n")
+    wanted = [("a",), ("c",), ("d",), ("v",)]
+    assert lines(folder) == lines(f"file://{folder}") == lines(f"file://{folder}/") == wanted
+
+
 def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     """As root every file can be read, so the refusal is made here."""
     (tmp_path / "a.txt").write_text("a\n")
