@@ -68,13 +68,19 @@ def programs_are_shared() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def environment_is_put_back() -> Iterator[None]:
-    """A command sets variables for its own process, which in a test is that of the tests after it."""
-    before = dict(os.environ)
+def process_is_as_before() -> Iterator[None]:
+    """A command sets variables for its own process, which in a test is that of the tests after it: they are put back. Handlers of signals
+    must be as they were: with Ctrl-C ignored, a later test may never end."""
+    variables, handlers = dict(os.environ), _handlers()
     yield
-    if os.environ != before:
+    if os.environ != variables:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(variables)
+    assert _handlers() == handlers
+
+
+def _handlers() -> list[object]:
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
 
 @pytest.fixture(scope="session")

@@ -156,11 +156,11 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     except BaseException as error:
         if cluster.count == 1:
             raise
-        _ignore_requests_to_stop()
-        code = report(_lost(error) or error)
-        if isinstance(error, UserError) and jax.distributed.is_initialized():
-            _await_reports(cluster)
-        leave(code)
+        with _without_requests_to_stop():
+            code = report(_lost(error) or error)
+            if isinstance(error, UserError) and jax.distributed.is_initialized():
+                _await_reports(cluster)
+            leave(code)
     close()
 
 
@@ -174,11 +174,19 @@ def _lost(error: BaseException) -> Absent | None:
     return lost
 
 
-def _ignore_requests_to_stop() -> None:
-    """For a process that ends anyway: a launcher sends TERM to the others when one dies, and it would cut off what they say."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
+@contextlib.contextmanager
+def _without_requests_to_stop() -> Iterator[None]:
+    """Ignores SIGTERM and SIGINT in the block, for a process that ends anyway: when one dies, a launcher sends SIGTERM to the others, which
+    would cut off what they say."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _await_reports(cluster: Cluster) -> None:

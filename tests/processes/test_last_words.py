@@ -59,7 +59,6 @@ def test_the_loss_of_another_process_is_one_line(
     monkeypatch.setattr(connection, "connect", lambda cluster: None)
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(connection, "leave", codes.append)
-    monkeypatch.setattr(connection, "_ignore_requests_to_stop", lambda: None)
     monkeypatch.setattr(gloo, "be_quiet", lambda: None)
     with connection.joined(Cluster("127.0.0.1:1", 2, 1), lambda error: report_error(error, False)):
         raise jax.errors.JaxRuntimeError(text)
