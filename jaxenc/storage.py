@@ -126,6 +126,11 @@ class Folder:
             return {name: size for name, size in sizes.items() if inside(name)}
         return {}
 
+    def size(self, name: str) -> int | None:
+        """The bytes of a file, None where a web server does not say. Raises FileNotFoundError where there is none."""
+        found = self._retried(name, "read", lambda: self._fresh().info(f"{self.path}/{name}"))
+        return found["size"]
+
     def must_be_writable(self, option: str) -> None:
         """Raises UserError where this process may not write, read or delete, before any work is done. option: gives the URL."""
         name = f".probe-{secrets.token_hex(4)}"  # of this process: another one may start at the same time
