@@ -69,7 +69,7 @@ def read(path: str | Path) -> tuple[Question, ...]:
 
 
 def is_squad(path: str) -> bool:
-    """Whether a .json file holds an object with a list `data`, as `read` takes; any other holds rows, or nothing that can be read."""
+    """Whether a file is a .json whose object has a list `data`, as `read` takes; False also where it cannot be read."""
     if not path.lower().endswith(".json"):
         return False
     with contextlib.suppress(UserError):

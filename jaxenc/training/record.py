@@ -84,7 +84,9 @@ def is_name(name: object) -> bool:
     if not isinstance(name, str):
         return False
     # The full match alone decides nearly all names, of which a long metrics.jsonl has millions.
-    return bool(_PLAIN.fullmatch(name)) or bool(name) and all(unicodedata.category(one)[0] == "M" for one in _PLAIN.sub("", name))
+    if _PLAIN.fullmatch(name):
+        return True
+    return name != "" and all(unicodedata.category(one)[0] == "M" for one in _PLAIN.sub("", name))
 
 
 def is_number(value: object) -> bool:

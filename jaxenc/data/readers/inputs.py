@@ -101,11 +101,11 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
 def _at_url(name: str, counts: Counts) -> Iterator[tuple[str, Source]]:
     """The files that a URL stands for, each copied to this machine. Of several, those are skipped that a folder here would skip."""
     urls = remote.found(name)
-    # What is above all of the files may be hidden, as it may above a folder here.
-    above = os.path.commonprefix(urls).rpartition("/")[0]
-    made = _made_at(urls)
-    for url in urls:
-        if len(urls) > 1 and (is_skipped(url.removeprefix(above)) or url.startswith(made)):
+    made, paths = _made_at(urls), [url.partition("://")[2] for url in urls]
+    # The folders above all of the files may be hidden, as they may above a folder here.
+    above = os.path.commonpath(paths)
+    for url, path in zip(urls, paths, strict=True):
+        if len(urls) > 1 and (is_skipped(path.removeprefix(above)) or url.startswith(made)):
             counts.skipped_files += 1
             continue
         copy = remote.staged(url, remote.folder())
