@@ -55,8 +55,8 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
 
 
 def room_for_copies(check: str, probes: Sequence[Probe], needed: int) -> list[Finding]:
-    """Whether each process has room on its own disk for a copy of the newest checkpoint and for the one that it writes. needed: bytes of one,
-    0 = unknown."""
+    """Whether each process has room on its own disk for a copy of the newest checkpoint and for the one that it writes. needed: bytes of
+    one, 0 = unknown."""
     known = {rank: probe.free for rank, probe in enumerate(probes) if probe.free >= 0}
     if not needed or not known:
         return []

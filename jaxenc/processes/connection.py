@@ -183,8 +183,8 @@ def _ignore_requests_to_stop() -> None:
 
 
 def _await_reports(cluster: Cluster) -> None:
-    """Process 0 waits, for up to REPORT seconds, until the others have reported the error. Each process finds a missing file itself, and when
-    process 0 ends, jax aborts the others with a page of its own before they say so."""
+    """Process 0 waits, for up to REPORT seconds, until the others have reported the error. Each process finds a missing file itself, and
+    when process 0 ends, jax aborts the others with a page of its own before they say so."""
     client, end = private.store(), time.monotonic() + REPORT
     with contextlib.suppress(jax.errors.JaxRuntimeError):
         if cluster.index:
