@@ -49,7 +49,7 @@ def unless_missing(call: Callable[[], T], default: T) -> T:
         return call()
     except FileNotFoundError as raised:
         if (error := _meant(raised)) is not raised and not isinstance(error, FileNotFoundError):
-            raise error from raised
+            raise error from None  # `raised` has it as its cause
         return default
 
 
