@@ -149,8 +149,9 @@ def test_a_request_that_fails_is_no_missing_file(cause: Exception, monkeypatch: 
 
     assert retries.retried("http://a/b", "read", call) == "content"
     left[:] = [cause]
-    with pytest.raises(type(cause)):
+    with pytest.raises(type(cause)) as found:
         retries.unless_missing(call, "")
+    assert found.value.__cause__ is None, "or the causes go round"
 
 
 @pytest.mark.parametrize("cause", [FromHttp(404), KeyError("b"), None])
