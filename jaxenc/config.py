@@ -39,14 +39,14 @@ def to_dict(value: Any) -> dict[str, Any]:
     return out
 
 
-def of_strings(value: Any, prefix: str = "") -> Iterator[str]:
-    """The dotted paths of the fields of a frozen dataclass, and of its parts, that hold tuples of str."""
+def paths_of_strings(value: Any, prefix: str = "") -> Iterator[str]:
+    """The dotted paths of the fields of a frozen dataclass, and of its parts, that hold a tuple of str."""
     hints = typing.get_type_hints(type(value))
     for field in dataclasses.fields(value):
         item, path = getattr(value, field.name), f"{prefix}{field.name}"
         if dataclasses.is_dataclass(item):
-            yield from of_strings(item, f"{path}.")
-        elif typing.get_args(hints[field.name])[:1] == (str,):
+            yield from paths_of_strings(item, f"{path}.")
+        elif hints[field.name] == tuple[str, ...]:
             yield path
 
 

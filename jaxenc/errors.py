@@ -37,9 +37,9 @@ class UserError(Exception):
         return self.reworded(*(text.replace(str(here), str(there)) for text in (self.what, self.where, self.fix)))
 
     def reworded(self, what: str | None = None, where: str | None = None, fix: str | None = None) -> Self:
-        """The same error, of the same type and with its other attributes, with the parts that are given in place of its own."""
+        """The same error, with its type and its other attributes, but with the parts that are given."""
         parts = [own if given is None else given for own, given in ((self.what, what), (self.where, where), (self.fix, fix))]
-        error = type(self).__new__(type(self))
+        error = type(self).__new__(type(self))  # a subclass may take other arguments
         error.__dict__.update(self.__dict__)
         UserError.__init__(error, *parts)
         return error

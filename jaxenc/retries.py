@@ -1,4 +1,4 @@
-"""Requests to file systems at a URL, repeated when they fail for a temporary reason."""
+"""Requests to the file system of a URL, repeated when they fail for a temporary reason."""
 
 import errno
 import re
@@ -19,13 +19,14 @@ _FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryErro
 
 
 def retried(where: str, what: str, call: Callable[[], T]) -> T:
-    """What `call` returns, which is repeated after each of WAITS while it fails for a temporary reason (a status 503, a lost connection),
-    with a line on stderr for each try.
+    """What `call` returns. While it fails for a temporary reason (a status 503, a lost connection) it is repeated after each of WAITS, with
+    a line on stderr each time.
 
     where: the URL. what: what `call` does to it, as a participle for messages, such as `read`. Raises FileNotFoundError and UserError as
-    `call` does, and UserError for any other reason, and after the last of WAITS.
+    `call` does, and UserError for any other error, and for a temporary one after the last of WAITS.
     """
-    for wait in (*WAITS, -1.0):
+    waits = iter(WAITS)
+    while True:
         try:
             return call()
         except UserError:
@@ -34,33 +35,33 @@ def retried(where: str, what: str, call: Callable[[], T]) -> T:
             error = _meant(raised)
             if isinstance(error, FileNotFoundError):
                 raise
-            if wait < 0 or _is_final(error):
+            wait = None if _is_final(error) else next(waits, None)
+            if wait is None:
                 full = getattr(error, "errno", None) in FULL
                 raise UserError(f"cannot be {what} ({reason(error)})", where, "free some space there" if full else ADVICE) from error
             print(f"{where}: cannot be {what} ({reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
         time.sleep(wait)
-    raise AssertionError("unreachable")
 
 
 def unless_missing(call: Callable[[], T], default: T) -> T:
-    """What `call` returns, and `default` where it finds no such file. Raises the error of a request that failed for another reason."""
+    """What `call` returns, or `default` where it finds no such file. Raises the error of a request that failed for another reason."""
     try:
         return call()
     except FileNotFoundError as raised:
         if (error := _meant(raised)) is not raised and not isinstance(error, FileNotFoundError):
-            raise error from raised
+            raise error from None  # `raised` has it as its cause
         return default
 
 
 def reason(error: BaseException) -> str:
     """The first line of what an error of a file system says."""
-    # The text of an OSError names files of this machine too, whose names mean nothing to a user.
+    # str() of an OSError also names files of this machine, such as temporary ones, which mean nothing to a user.
     text = getattr(error, "strerror", None) or str(error)
     return text.strip().partition("\n")[0] or type(error).__name__
 
 
 def _meant(error: Exception) -> Exception:
-    """The error itself, or the one that it stands for: fsspec's http finds no file wherever a request fails, and keeps the reason as the
+    """The error itself, or the one that it hides: fsspec's http raises FileNotFoundError whatever the reason, with the reason as its
     cause."""
     cause = error.__cause__
     library = type(cause).__module__.partition(".")[0]

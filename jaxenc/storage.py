@@ -36,7 +36,7 @@ HERE = "free some space, or name another folder in JAXENC_CACHE"  # where the co
 def is_url(name: object) -> bool:
     """Whether a name is a URL."""
     scheme, mark, _ = str(name).partition("://")
-    return bool(mark) and re.sub("[-+:]", "", scheme).isalnum()
+    return bool(mark) and re.sub("[-+:]", "", scheme).isalnum()  # fsspec joins the parts of a chained URL with ::
 
 
 def below(location: str | Path, name: str) -> str:
@@ -62,11 +62,11 @@ def must_be_local(path: str | Path, option: str, fix: str) -> None:
 
 @contextlib.contextmanager
 def opened(url: str) -> Iterator[tuple["AbstractFileSystem", str]]:
-    """(file system, path in it) of a URL; any exception in the block becomes a UserError. fsspec's chains of addresses, such as
+    """(file system, path in it) of a URL; any exception in the block becomes a UserError. fsspec's chained URLs, such as
     simplecache::gs://BUCKET/a.txt, are refused: most of its file systems forget all but the first part."""
     scheme = url.partition("://")[0]
     if "::" in url:
-        raise UserError("is a chain of addresses", url, "give the last one alone; archives and packed files are read as they are")
+        raise UserError("is a chained URL", url, "give its last part alone; archives and compressed files are read as they are")
     try:
         import fsspec
 
@@ -101,7 +101,7 @@ def folder(url: str) -> "Folder":
 class Folder:
     """A folder at a URL. Names are relative to it, with '/'; names that would lead out of a local copy, such as `../a`, are ignored.
 
-    Its methods repeat a request that fails for a temporary reason, and raise UserError for any other: see `retries.retried`.
+    Its methods repeat a request that fails for a temporary reason, and raise UserError as `retries.retried` does.
     """
 
     url: str
@@ -115,16 +115,21 @@ class Folder:
     def names(self) -> list[str]:
         """The names of the files and folders in this one, [] where it does not exist."""
         with contextlib.suppress(FileNotFoundError):
-            return self._retried("", "listed", lambda: self._listed(self.system.ls(self.path, detail=False)))
+            return self._retried("", "listed", lambda: self._listed(self._fresh().ls(self.path, detail=False)))
         return []
 
     def files(self) -> dict[str, int]:
         """{name: size in bytes} of all files below this folder, {} where it does not exist."""
         with contextlib.suppress(FileNotFoundError):
-            found = self._retried("", "listed", lambda: list(listing.below(self.url, self._fresh(), self.path)))
+            found = self._retried("", "listed", lambda: list(listing.below(self._fresh(), self.path)))
             sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found if path.startswith(f"{self.path}/")}
             return {name: size for name, size in sizes.items() if inside(name)}
         return {}
+
+    def size(self, name: str) -> int | None:
+        """The bytes of a file, None where a web server does not say. Raises FileNotFoundError where there is none."""
+        found = self._retried(name, "read", lambda: self._fresh().info(f"{self.path}/{name}"))
+        return found["size"]
 
     def must_be_writable(self, option: str) -> None:
         """Raises UserError where this process may not write, read or delete, before any work is done. option: gives the URL."""
@@ -151,11 +156,11 @@ class Folder:
         self._writing(to, lambda path: self.system.cp_file(f"{self.path}/{name}", path))
 
     def download(self, name: str, local: Path) -> str:
-        """Copies a file to `local`; see `download`. Raises FileNotFoundError where there is none."""
+        """Copies a file to `local`, and returns its sha256, as the function `download` does."""
         return download(f"{self.url}/{name}", self.system, f"{self.path}/{name}", local)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Deletes files; ignores those that do not exist. On a disk also deletes the folders below this one that are then empty."""
+        """Deletes files; ignores those that do not exist. On a disk it also deletes the folders below this one that become empty."""
         names = list(names)
 
         def one(name: str) -> None:
@@ -166,7 +171,7 @@ class Folder:
         if self.url.partition("://")[0] in _DISK:
             above = {folder for name in names for folder in PurePosixPath(name).parents if folder.name}
             for folder in sorted(above, key=lambda folder: -len(folder.parts)):
-                with contextlib.suppress(OSError):  # it is not empty
+                with contextlib.suppress(OSError):  # where it is not empty
                     Path(self.path, folder).rmdir()
 
     def _fresh(self) -> "AbstractFileSystem":
@@ -190,7 +195,7 @@ class Folder:
             try:
                 write()
             except FileNotFoundError:
-                if scheme in listing.FLAT:
+                if listing.is_flat(self.system):
                     raise
                 self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
                 write()
@@ -207,13 +212,13 @@ class Folder:
 def download(url: str, system: "AbstractFileSystem", path: str, local: Path) -> str:
     """Copies the file at `url` to `local` in the cache folder, complete or not at all; returns the sha256 of its bytes.
 
-    system, path: as `opened` gives them. A copy that fails for a temporary reason is made again. Raises FileNotFoundError where there is no
-    such file, and UserError as `retries.retried` and, naming `local`, where that has no room.
+    system, path: as `opened` gives them. A download that fails for a temporary reason starts again. Raises FileNotFoundError where there is
+    no such file, and UserError as `retries.retried` does and, naming `local`, where that has no room.
     """
 
     def copied() -> str:
         with written(local, durable=False) as temporary:
-            # Not in parts, as from a file that is open: some web servers have none.
+            # As a whole: an open file would be read in ranges, which some web servers do not serve.
             system.get_file(path, str(temporary))
             return sha256(temporary)
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import os
+from collections.abc import Callable, Sized
 from pathlib import Path
 
 import fsspec
@@ -64,6 +65,19 @@ def test_a_file_on_a_disk_is_whole_or_as_before(act: str, tmp_path: Path, monkey
          "copy": lambda: folder.copy("a.json", "a.json")}[act]()  # fmt: skip
     monkeypatch.undo()
     assert folder.read("a.json") == b"old" and folder.names() == ["a.json"]
+
+
+@pytest.mark.parametrize("list_", [storage.Folder.names, storage.Folder.files])
+def test_a_folder_is_listed_anew(list_: Callable[[storage.Folder], Sized], url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """s3fs and gcsfs keep listings, and another process may have written since."""
+    kept: dict[tuple[str, bool], list] = {}
+    ls = Bucket.ls
+    monkeypatch.setattr(Bucket, "ls", lambda system, path, detail=True: kept.setdefault((path, detail), ls(system, path, detail)))
+    monkeypatch.setattr(Bucket, "invalidate_cache", lambda system, path=None: kept.clear())
+    folder = storage.folder(url)
+    for count in (1, 2):
+        folder.write(f"{count}.txt", b"x")
+        assert len(list_(folder)) == count
 
 
 def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
@@ -135,8 +149,9 @@ def test_a_request_that_fails_is_no_missing_file(cause: Exception, monkeypatch: 
 
     assert retries.retried("http://a/b", "read", call) == "content"
     left[:] = [cause]
-    with pytest.raises(type(cause)):
+    with pytest.raises(type(cause)) as found:
         retries.unless_missing(call, "")
+    assert found.value.__cause__ is None, "or the causes go round"
 
 
 @pytest.mark.parametrize("cause", [FromHttp(404), KeyError("b"), None])
@@ -166,9 +181,9 @@ def test_a_file_is_downloaded_as_a_whole(url: str, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("url", ["zip://a.txt::memory://x.zip", "simplecache::gs://bucket/run", "gs://bucket/a::b/run"])
-def test_a_chain_of_addresses_is_refused(url: str) -> None:
+def test_a_chained_url_is_refused(url: str) -> None:
     for act in (lambda: storage.folder(url), lambda: remote.found(url), lambda: remote.local_copy(url)):
-        with pytest.raises(UserError, match=f"^{url}: is a chain of addresses; give the last one alone"):
+        with pytest.raises(UserError, match=f"^{url}: is a chained URL; give its last part alone"):
             act()
 
 

@@ -164,7 +164,7 @@ def report_error(error: BaseException, debug: bool) -> int:
     exit code."""
     expected = _expected(error)
     if debug or not expected:
-        # In one piece: the process may end in the middle, by a signal or because jax aborts it.
+        # In one write: a signal, or an abort by jax, may end the process between two.
         print("".join(traceback.format_exception(error)), end="", file=sys.stderr, flush=True)
     return _fail(error) if expected else FAILED
 

@@ -165,7 +165,7 @@ def parsed(recipe: Any, overrides: Sequence[str], kinds: config.Tables) -> dict[
     recipe = override.of_kinds(recipe, texts, kinds)
     override.check_names(recipe, texts)
     data = config.to_dict(recipe)
-    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)), {*config.of_strings(recipe)})]
+    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)), set(config.paths_of_strings(recipe)))]
     config_flags.DEFINE_config_dict("config", ConfigDict(data), flag_values=values, sys_argv=argv)
     try:
         values(argv)
@@ -186,21 +186,26 @@ def _split(item: str) -> tuple[str, str]:
     return path, text
 
 
-def _items(texts: Mapping[str, str], known: Mapping[str, Any], names: Collection[str]) -> list[str]:
+def _items(texts: Mapping[str, str], known: Mapping[str, Any], strings: Collection[str]) -> list[str]:
     """The overrides, each field once, with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words
-    strings. names: the paths of fields of strings, whose `1,2` are strings too. A field that came twice has its last value: ml_collections
-    would put two tuples together."""
-    as_tuple = lambda path: isinstance(known[path], tuple)
-    of_text = lambda path, text: _strings(text) if path in names else _tuple(text)
-    return [f"--config.{path}={of_text(path, text)!r}" if as_tuple(path) else f"--config.{path}={text}" for path, text in texts.items()]
+    strings. strings: the paths of the tuples of str, in which `1,2` are strings too. A field that came twice has its last value:
+    ml_collections would put two tuples together."""
+
+    def written(path: str, text: str) -> str:
+        if not isinstance(known[path], tuple):
+            return text
+        return repr(_strings(text) if path in strings else _tuple(text))
+
+    return [f"--config.{path}={written(path, text)}" for path, text in texts.items()]
 
 
-def _strings(text: str) -> tuple[Any, ...]:
-    """As `_tuple`; but unless all of its values are strings, they are those between the commas, as they are written."""
+def _strings(text: str) -> tuple[str, ...]:
+    """The strings between the commas of `text`, as `_tuple` finds them; numbers, True and None are strings as they are written."""
     value = _tuple(text)
     if all(isinstance(one, str) for one in value):
         return value
-    return tuple(one.strip() for one in re.sub(r"^[(\[](.*?),?[)\]]$", r"\1", text.strip()).split(","))
+    inner = re.sub(r"^[(\[]?(.*?),?[)\]]?$", r"\1", text.strip())
+    return tuple(one.strip().strip("'\"") for one in inner.split(","))
 
 
 def _tuple(text: str) -> tuple[Any, ...]:

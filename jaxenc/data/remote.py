@@ -39,8 +39,8 @@ def local_copy(name: str | Path) -> Path:
 
 
 def found(url: str) -> list[str]:
-    """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern, unless a file has that very
-    name; sorted. Raises UserError if there are none."""
+    """The URLs of the files that `url` stands for, sorted: itself where it is a file, those that match it where it is a pattern, else those
+    below it. Raises UserError if there are none."""
     marks = "*[" if url.startswith("http") else "*?["  # in a web URL a question mark starts the query
     with storage.opened(url) as (system, path):
 
@@ -49,8 +49,8 @@ def found(url: str) -> list[str]:
             if unless_missing(lambda: system.info(path)["type"], "") == "file":
                 return [path]
             if any(mark in path for mark in marks):
-                return listing.matching(url, system, path, marks)
-            return [name for name, _ in listing.below(url, system, path)]
+                return listing.matching(system, path, marks)
+            return [name for name, _ in listing.below(system, path)]
 
         paths = unless_missing(lambda: retried(url, "listed", listed), [])
         urls = sorted(system.unstrip_protocol(path) for path in paths)
@@ -63,7 +63,7 @@ def staged(url: str, cache: Path) -> Staged:
     """A copy of one file in `cache`: the existing one if the source has not changed since, else a new one.
 
     The source has changed if its size differs, or what its file system says of the content (an ETag, a checksum, a time). A line on stderr
-    reports that. An existing copy is checked against its sha256 first. Raises UserError for a source that cannot be read or that
+    reports that. An existing copy is checked against its sha256 first. Raises UserError for a source that is a folder, cannot be read or
     changes while it is copied, for a file system whose package is not installed, and for a full disk.
     """
     # Under its own name, which says what the file is.
@@ -86,6 +86,9 @@ def staged(url: str, cache: Path) -> Staged:
 
 
 def _version(url: str, system: Any, path: str) -> dict[str, str]:
+    """The entries of a file's `info` that say whether it has changed. Raises UserError for a folder."""
     system.invalidate_cache()
     info = retried(url, "read", lambda: system.info(path))
+    if info["type"] == "directory":
+        raise UserError("is a folder", url, "name a file in it")
     return {name: str(info[name]) for name in ("size", *_VERSIONS) if info.get(name) is not None}

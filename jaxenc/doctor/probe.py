@@ -23,7 +23,8 @@ VISIBLE_WITHIN = 15
 @dataclasses.dataclass(frozen=True)
 class Probe:
     """Of one process. place: the folder, or where it does not exist yet the nearest above it that does; error: why it takes no file, '' if
-    it does; seen: whether this process found what process 0 wrote; free: bytes of the disk, -1 where it cannot be known."""
+    it does; seen: whether this process found what process 0 wrote; free: bytes of its disk, with a URL of that of the cache folder, -1
+    where it is not known."""
 
     place: str
     error: str
@@ -80,7 +81,7 @@ def _remove(place: str, name: str) -> None:
 
 
 def _free(place: str) -> int:
-    """Bytes that this user may still write to the disk of a folder, or to that of the copies of a URL; -1 where that cannot be known."""
+    """Bytes that this user may still write to the disk of a folder, with a URL to that of the cache folder; -1 where it is not known."""
     try:
         found = os.statvfs(_nearest(str(cache.root())) if is_url(place) else place)
     except (OSError, RuntimeError):  # RuntimeError: no home

@@ -16,8 +16,8 @@ from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
 
-CHECKPOINTS = 3  # that must have room
-COPIES = 2  # that must have it on this machine, of checkpoints at a URL
+CHECKPOINTS = 3  # for which there must be room
+COPIES = 2  # of checkpoints at a URL, for which a process must have room on its own disk
 ADVICE = "free space, or choose another --workdir"
 
 
@@ -55,13 +55,15 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
 
 
 def room_for_copies(check: str, probes: Sequence[Probe], needed: int) -> list[Finding]:
-    """Whether each process has room on its own disk for a copy of the newest checkpoint, and for the one that it writes."""
-    rank = min(range(len(probes)), key=lambda rank: probes[rank].free)
-    if not needed or probes[rank].free < 0:
+    """Whether each process has room on its own disk for a copy of the newest checkpoint and for the one that it writes. needed: bytes of
+    one, 0 = unknown."""
+    known = {rank: probe.free for rank, probe in enumerate(probes) if probe.free >= 0}
+    if not needed or not known:
         return []
+    rank = min(known, key=known.__getitem__)
     who = f" of process {rank}" if len(probes) > 1 else ""
-    what = f"{probes[rank].free / 1e9:,.1f} GB are free for the copies{who}, and a checkpoint takes up to {needed / 1e9:,.2f} GB"
-    if probes[rank].free < COPIES * needed:
+    what = f"{known[rank] / 1e9:,.1f} GB are free for the copies{who}, and a checkpoint takes up to {needed / 1e9:,.2f} GB"
+    if known[rank] < COPIES * needed:
         return [Finding(PROBLEM, check, f"{what}: fewer than {COPIES}", "free space, or name a folder of a larger disk in JAXENC_CACHE")]
     return [Finding(OK, check, what)]
 

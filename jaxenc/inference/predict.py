@@ -151,7 +151,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
 
 @contextlib.contextmanager
 def _advising(task: Task) -> Iterator[None]:
-    """Within it, an error about a missing column names `--text`, if the task has columns to choose (`with_columns`)."""
+    """In the block, an error about a missing column advises `--text`, for a task that `with_columns` takes."""
     try:
         yield
     except MissingColumn as error:

@@ -18,7 +18,7 @@ from jaxenc.processes import addresses, barriers, gloo, private
 from jaxenc.processes.cluster import COORDINATOR, MEET, PROCESS, PROCESSES, Cluster
 from jaxenc.processes.finish import finish
 
-REPORT, EXIT = 5, 0.5  # seconds that process 0 leaves the others to report an error, and then to end
+REPORT, EXIT = 5, 0.5  # seconds that process 0 gives the others to report an error, and then to end
 
 
 def connect(cluster: Cluster) -> None:
@@ -165,7 +165,8 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
 
 
 def _lost(error: BaseException) -> Absent | None:
-    """What a process says in place of jax's own error, which has a traceback and no advice, where another one has left a sum of CPUs."""
+    """The error to report in place of jax's, which has a traceback and no advice, where another process ended during a collective on CPUs;
+    None for any other error."""
     said = str(error).partition("\n")[0]
     if not (isinstance(error, jax.errors.JaxRuntimeError) and re.search("Gloo.*(by peer|Broken pipe)", said)):
         return None
@@ -190,8 +191,8 @@ def _without_requests_to_stop() -> Iterator[None]:
 
 
 def _await_reports(cluster: Cluster) -> None:
-    """Process 0 waits, for up to REPORT seconds, until the others have reported the error: a missing file is the error of each, and the end
-    of process 0 would abort the others, with a page of jax's, before they say so."""
+    """Process 0 waits, for up to REPORT seconds, until the others have reported the error. Each process finds a missing file itself, and
+    when process 0 ends, jax aborts the others with a page of its own before they say so."""
     client, end = private.store(), time.monotonic() + REPORT
     with contextlib.suppress(jax.errors.JaxRuntimeError):
         if cluster.index:

@@ -18,7 +18,7 @@ from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "classifier"
 METRICS = ("accuracy", "f1", "macro_f1", "matthews")
-UNLABELLED = "-1"  # as Hugging Face writes the test splits of GLUE; also a class of files that have one of this name
+UNLABELLED = "-1"  # how Hugging Face writes the labels of GLUE's test splits; a class where the training examples have it
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,7 +62,7 @@ def evaluate(
     run = override(held_out.for_evaluation(of_checkpoint(path, models), values, "", batch, mesh), values, models)
     try:
         tuning = open_saved(_on(tune, data, path), run, path, heads, models)
-    except MissingColumn as error:  # which columns are read was settled by the fine-tuning
+    except MissingColumn as error:  # the fine-tuning has fixed which columns are read
         raise error.settled() from error
     if barriers.is_primary():
         print(*tuning.notes, "preparing the model", sep="\n", file=sys.stderr, flush=True)

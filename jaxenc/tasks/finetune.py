@@ -59,7 +59,7 @@ def finetune(
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     if (last := tune.train.seed + seeds - 1) >= 2**31:
-        raise UserError(f"the last seed is {last}, and seeds are 0 to 2^31 - 1", "--seeds", "lower it or train.seed")
+        raise UserError(f"the last seed is {last}, and the largest is 2^31 - 1", "--seeds", "lower it or train.seed")
     with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, work):
         if barriers.is_primary():
             print(f"finetune: reading the examples, and the model {init_from}", file=sys.stderr, flush=True)

@@ -59,8 +59,8 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
     """The classes of training examples, sorted. found: the label of each.
 
     Raises UserError for a label with `|`, if all have the same label, if two labels differ only in the case of letters, in how Unicode
-    writes the same letter, in characters that show nothing, or as 1 and 1.0 do, if the labels are scores, and if there are so many that
-    they must be names or texts.
+    encodes them, in invisible characters, or as 1 and 1.0 do, if the labels are scores, and if there are so many that they must be names or
+    texts.
     """
     counts = collections.Counter(found)
     if several := next((label for label in counts if OR in label), ""):
@@ -77,10 +77,10 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
             raise UserError(f"the label is {score}, a score and not a class", scored[0].where, fix)
     written: dict[str | float, str] = {}
     for label, _ in counts.most_common():
-        usual = written.setdefault(_seen(label), label)
+        usual = written.setdefault(_as_read(label), label)
         if usual != label:
             fix = f"write it as the others, or name all classes in task.labels, {usual}{OR}{label} for one class with both spellings"
-            # Two ways to write one letter look the same.
+            # Escaped where they look the same.
             shown = repr if label.casefold() == usual.casefold() else ascii
             raise UserError(f"the label is {shown(label)}, and other rows have {shown(usual)}", train[found.index(label)].where, fix)
     if len(counts) > max(len(train) // 2, 10):
@@ -89,10 +89,10 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
     return tuple(sorted(counts))
 
 
-def _seen(label: str) -> str | float:
-    """What a reader takes a label for."""
-    shown = "".join(one for one in label if unicodedata.category(one) != "Cf")
-    return float(shown) if _is_number(shown) else unicodedata.normalize("NFKC", shown).casefold()
+def _as_read(label: str) -> str | float:
+    """What a label is to a human reader: a number, or text without letter case and without the characters that Unicode calls format."""
+    visible = "".join(one for one in label if unicodedata.category(one) != "Cf")
+    return float(visible) if _is_number(visible) else unicodedata.normalize("NFKC", visible).casefold()
 
 
 def _is_number(text: str) -> bool:

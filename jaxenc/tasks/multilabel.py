@@ -18,7 +18,7 @@ from jaxenc.tasks.texts import TextExample, TextTask
 
 HEAD = "multilabel"
 METRICS = ("micro_f1", "macro_f1", "accuracy")
-OTHERS = ";；、，؛،"  # what else separates labels, in other scripts too
+SEPARATORS = ";；、，؛،"  # which files may have in place of the comma
 PRESENT = {"1": True, "true": True, "0": False, "false": False}
 
 
@@ -137,15 +137,19 @@ class Multilabel(TextTask[Labelled]):
         if value is None or value != value:  # a null of pandas is NaN
             return None
         parts = value if isinstance(value, list) else value.split(self.separator) if isinstance(value, str) else [value]
-        others = OTHERS if isinstance(value, str) and not self.labels and self.separator == Multilabel.separator else ""
-        if other := next((one for one in others if one in value), ""):
-            what = f"the column {self.label} holds {value!r}, and task.separator is {self.separator!r}"
-            fix = f"set task.separator={other} if these are several labels, or name all classes in task.labels"
-            raise UserError(what, record.where, fix)
+        if isinstance(value, str) and not self.labels:
+            self._check_separator(value, record.where)
         if not all(isinstance(part, (str, int, float)) for part in parts):
             raise UserError(f"the column {self.label} holds {parts}, which are not labels", record.where, "write a list of names")
         spelled = labels.spelled(self.labels)
         return tuple(dict.fromkeys(spelled.get(name, name) for part in parts if (name := as_name(part))))
+
+    def _check_separator(self, cell: str, where: str) -> None:
+        """Raises UserError for another separator than the default: the whole cell would become a class."""
+        other = next((one for one in SEPARATORS if one in cell), "")
+        if other and self.separator == Multilabel.separator:
+            what = f"the column {self.label} holds {cell!r}, and task.separator is {self.separator!r}"
+            raise UserError(what, where, f"set task.separator={other} if these are several labels, or name all classes in task.labels")
 
     def _marked(self, record: Record) -> tuple[str, ...] | None:
         """The classes whose own columns are true."""

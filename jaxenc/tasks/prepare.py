@@ -38,7 +38,7 @@ from jaxenc.training.run import Run, of_checkpoint, to_json
 SPLITS = ("train", "dev", "test")
 # The share of unknown tokens above which the user is told.
 UNKNOWN = 0.05
-UNKNOWN_WHY = "are they of another language or letter case, or without blanks between words?"
+UNKNOWN_WHY = "are they in another language or letter case, or without blanks between words?"
 # The entry of a checkpoint's manifest.json for the model that the run started from: {"path": of its checkpoint, "checksums": sha256}.
 START = "start"
 
@@ -90,12 +90,12 @@ class Tuning:
         """A line with the hyper-parameters of a run."""
         tune, run = self.tune, self.run
         per_epoch = max(len(self.splits["train"].features), 1)
-        passes = f"{tune.train.steps * tune.train.batch / per_epoch if tune.train.steps else tune.train.epochs:.3g}"
+        epochs = f"{tune.train.steps * tune.train.batch / per_epoch if tune.train.steps else tune.train.epochs:.3g}"
         given = {"optim.lr": tune.optim.lr, **{f"train.{name}": getattr(tune.train, name) for name in ("batch", "epochs", "steps")}}
         source = published.source(run.model, given)
         most = ", all that the model takes" if tune.train.length == run.model.positions else ""
         return (
-            f"lr {tune.optim.lr:g}, {passes} epoch{'s' * (passes != '1')}, batches of {tune.train.batch}"
+            f"lr {tune.optim.lr:g}, {epochs} epoch{'s' * (epochs != '1')}, batches of {tune.train.batch}"
             f"{f' (published: {source})' if source else ''}, "
             f"rows of up to {tune.train.length} tokens{most}: {run.train.steps:,} steps"
         )
@@ -137,8 +137,20 @@ class Tuning:
         judge = self._judge if evaluated == "dev" else None
         evaluates = evaluated in self.splits
         vocabulary = self.tokenizer.vocabulary
-        known, shared = (self.heads, self.models), self.programs
-        job = Job(run, vocabulary, mesh, batches, evaluates, directory, files, *known, chosen, judge=judge, programs=shared)
+        job = Job(
+            run,
+            vocabulary,
+            mesh,
+            batches,
+            evaluates,
+            directory,
+            files,
+            self.heads,
+            self.models,
+            chosen,
+            judge=judge,
+            programs=self.programs,
+        )
         return job  # `batches` reads it
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
@@ -169,8 +181,8 @@ def open_task(tune: FineTune, init_from: str, heads: Mapping[str, Head] = BUILT_
     """Reads the model's config, the examples and their rows.
 
     init_from: a run directory or one of its checkpoints, or its URL. heads, models: those that it and the task may name, as in
-    `inference.load.load`. Every process calls it. Raises UserError for a model without a
-    tokenizer or without the task's heads, for files that cannot be read and for examples that do not fit; it writes nothing.
+    `inference.load.load`. Every process calls it; it writes nothing. Raises UserError for a model without a tokenizer or without the task's
+    heads, for files that cannot be read and for examples that do not fit.
     """
     start, origin = _start(init_from, tune.checkpoint.verify)
     base = of_checkpoint(start, models)
@@ -183,7 +195,7 @@ def open_task(tune: FineTune, init_from: str, heads: Mapping[str, Head] = BUILT_
         raise UserError("train.select is best, and data.dev is not set", fix=fix)
     train = tune.task.examples(tune.data, "train")
     fitted = tune.task.fitted(train)
-    # With the classes of the training examples: only they tell whether a -1 is one of them.
+    # By the fitted task: the training examples tell whether -1 is a class or stands for no label.
     examples = {split: train if split == "train" else fitted.examples(tune.data, split) for split in named}
     tune = dataclasses.replace(tune, task=_in_saved_order(fitted, base))
     objective = objective_of(tune, base.model)

@@ -16,18 +16,18 @@ Row = tuple[str, Mapping[str, Any]]  # file and line or number of the row; {colu
 
 
 class MissingColumn(UserError):
-    """A file or a row lacks a column that is required. column: as requested; found: those that it has, for messages."""
+    """A file or a row lacks a column that is required. column: as requested; found: those that it has, as messages list them."""
 
     def __init__(self, what: str, where: str = "", fix: str = "", column: str = "", found: str = "") -> None:
         super().__init__(what, where, fix)
         self.column, self.found = column, found
 
     def chosen(self, how: str) -> Self:
-        """The same error with advice that says how a column is chosen, such as `with --text`."""
+        """The same error with the advice to name another column. how: such as `with --text`."""
         return self.reworded(fix=f"name one of its columns {how}: {self.found}")
 
     def settled(self) -> Self:
-        """The same error with advice for a task whose columns are settled."""
+        """The same error with the advice to rename a column, for a task whose columns are fixed by its training."""
         return self.reworded(fix=f"rename the right one of its columns: {self.found}")
 
 

@@ -178,7 +178,7 @@ class SpanQa(Task[Question]):
         return Question(str(name) if name else where, where, record[QUESTION], record[CONTEXT], (), False)
 
     def new_examples(self, file: str) -> Sequence[Question]:
-        """See `Task.new_examples`: files of SQuAD, whose answers are not read."""
+        """See `Task.new_examples`: files of SQuAD, whose answers are dropped."""
         found = squad_files.read(file) if squad_files.is_squad(file) else ()
         return [dataclasses.replace(one, answers=(), impossible=False) for one in found]
 

@@ -79,8 +79,8 @@ def _context(places: Sequence[Place], length: int, more: bool) -> np.ndarray:
 def answer_span(question: Question, ids: Sequence[int], offsets: Offsets, framing: Framing) -> tuple[int, int] | None:
     """The first and the last token of the answer to train on, None where there is none or it gives no token. See squad_windows.py.
 
-    The published rule (google-research/bert run_squad.py) matches within the words that the answer touches. Where no blanks stand between
-    words these are whole sentences: there, as with other vocabularies, the tokens are those that hold a character of the answer.
+    The published rule (google-research/bert run_squad.py) matches within the words that the answer touches. Where a script has no blanks
+    between words, these are whole sentences: there, as with other vocabularies, the tokens are those that hold a character of the answer.
     """
     answer = question.target
     if answer is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxenc.data import remote
+from jaxenc.data.readers.streams import HEAD
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.tasks.task import Example
@@ -69,11 +70,15 @@ def read(path: str | Path) -> tuple[Question, ...]:
 
 
 def is_squad(path: str) -> bool:
-    """Whether a .json file holds an object with a list `data`, as `read` takes; any other holds rows, or nothing that can be read."""
+    """Whether a file is a .json whose object has a list `data`, as `read` takes; False also where it cannot be read."""
     if not path.lower().endswith(".json"):
         return False
-    with contextlib.suppress(UserError):
-        return isinstance(read_json(remote.local_copy(path), FORMAT).get("data"), list)
+    with contextlib.suppress(UserError, OSError):
+        local = remote.local_copy(path)
+        with open(local, "rb") as file:
+            if file.read(HEAD).lstrip().startswith(b"["):  # a list of rows, which may be too long for memory
+                return False
+        return isinstance(read_json(local, FORMAT).get("data"), list)
     return False
 
 

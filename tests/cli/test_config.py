@@ -219,7 +219,8 @@ def test_r40_a_value_of_another_type_is_one_line_in_our_words(override: str, wor
 @pytest.mark.parametrize(
     "text, value",
     [("0,1", ("0", "1")), ("-1,0, 1", ("-1", "0", "1")), ("(0, 1)", ("0", "1")), ("('a', 'b')", ("a", "b")), ("[0,1.0]", ("0", "1.0")),
-     ("01,1e3", ("01", "1e3")), ("a,b", ("a", "b")), ("7", ("7",)), ("", ()), ("no|0,yes|1", ("no|0", "yes|1"))],
+     ("01,1e3", ("01", "1e3")), ("a,b", ("a", "b")), ("7", ("7",)), ("", ()), ("no|0,yes|1", ("no|0", "yes|1")),
+     ("0,1,", ("0", "1")), ("('a', 1)", ("a", "1")), ("True,False", ("True", "False"))],
 )  # fmt: skip
 def test_numbers_in_a_field_of_names_are_names(text: str, value: tuple[str, ...]) -> None:
     """Such as the classes 0 and 1, as they are written. Elsewhere they stay numbers."""

@@ -134,6 +134,11 @@ def test_a_name_of_any_letters_and_length_is_copied(memory, cache):
         assert lines(f"memory://corpus/{name}") == [(name,)]
 
 
+def test_a_folder_is_no_file(memory, cache):
+    with pytest.raises(UserError, match="^memory://corpus: is a folder; name a file in it$"):
+        remote.local_copy("memory://corpus")
+
+
 def test_a_missing_file_has_no_fault_of_the_network(memory, cache):
     with pytest.raises(UserError, match="^memory://corpus/none.json: no such file; check the address$"):
         remote.local_copy("memory://corpus/none.json")

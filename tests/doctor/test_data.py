@@ -103,6 +103,21 @@ def test_a_folder_at_a_url_is_compared_with_its_manifest(folder: Path, bucket_ur
     assert one.level == PROBLEM and one.what.startswith(f"{url}/manifest.json: ") and str(tmp_path / "cache") not in one.line
 
 
+def test_a_web_server_lists_no_folder_and_may_not_say_a_size(folder: Path, bucket_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def info(system: bucket.Bucket, path: str) -> dict:
+        place = system._file(path)
+        return {"name": path, "type": "file", "size": None if place.suffix == ".json" else place.stat().st_size}
+
+    url = f"{bucket_url}/data"
+    shutil.copytree(folder, bucket.at(url))
+    monkeypatch.setattr(bucket.Bucket, "ls", lambda *given, **more: [])
+    monkeypatch.setattr(bucket.Bucket, "info", info)
+    assert [one.level for one in doctor.judge(url, [doctor.gather(url, False)])] == [OK]
+    (bucket.at(url) / "train-00000.tokens").unlink()
+    (one,) = doctor.judge(url, [doctor.gather(url, False)])
+    assert one.level == PROBLEM and one.what.endswith("train-00000.tokens is missing")
+
+
 def test_processes_with_other_data_are_named(folder: Path, other_data: Path) -> None:
     own, other = doctor.gather(str(folder), False), doctor.gather(str(other_data), False)
     (one,) = doctor.judge("data", [own, other, own])

@@ -62,8 +62,8 @@ def test_a_url_is_written_and_read_too(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("free, found", [(199, [OK, PROBLEM]), (200, [OK, OK])])
 def test_a_run_at_a_url_needs_room_for_two_checkpoints_here(free: int, found: list[str]) -> None:
-    """Each process works in a copy."""
-    probes = [Probe("memory://bucket/run", "", True, 10**12), Probe("memory://bucket/run", "", True, free)]
+    """Each process works in a copy; where the room of one is not known, the others are judged."""
+    probes = [Probe("memory://bucket/run", "", True, known) for known in (10**12, free, -1)]
     said = workdir.judge("memory://bucket/run", probes, 100, 3)
     assert [one.level for one in said] == found and "of process 1" in said[1].what and ("JAXENC_CACHE" in said[1].fix) == (free < 200)
 

@@ -10,6 +10,7 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.inference.predict import of_file
+from jaxenc.tasks import squad_files
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.span_qa import SpanQa
@@ -69,6 +70,13 @@ def test_questions_of_squad(impossible: bool, tmp_path: Path) -> None:
         assert (one.name, one.question, one.context, one.answers, one.impossible) == ("q7", "what?", "a b", (), False)
     (tmp_path / "x.json").write_text(json.dumps([{"question": "what?", "context": "a b"}]))
     assert [one.values for one in asked(SpanQa(), tmp_path / "x.json")] == [{"question": "what?", "context": "a b"}]
+
+
+def test_a_long_list_of_rows_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only SQuAD's own file is: the rows of any other are read a part at a time."""
+    (tmp_path / "x.json").write_text(json.dumps([{"question": "what?", "context": "a b"}], indent=1))
+    monkeypatch.setattr(squad_files, "read_json", lambda *given: pytest.fail("was read whole"))
+    assert [one.values["context"] for one in asked(SpanQa(), tmp_path / "x.json")] == ["a b"]
 
 
 def test_a_column_of_words_by_number(tmp_path: Path) -> None:

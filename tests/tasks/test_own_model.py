@@ -77,10 +77,10 @@ def test_a_model_and_a_head_from_outside_are_fine_tuned(start: str, tuned: Path,
     written = [json.loads(line) for line in (runs / "seed_0" / "dev.jsonl").read_text().splitlines()]
     texts = [line.split("\t")[0] for line in (tuned / "dev.tsv").read_text().splitlines()[1:]]
     assert model.predict(texts) == [row["answer"] for row in written]
-    frozen = dataclasses.replace(tune, task=Classify(text=("sentence",)))
+    built_in = dataclasses.replace(tune, task=Classify(text=("sentence",)))
     with pytest.raises(UserError, match="'own'"):
-        jaxenc.probe(runs, frozen, tmp_path / "probe")
-    table = jaxenc.probe(runs, frozen, tmp_path / "probe", ProbeSettings(seeds=1, epochs=1), HEADS, MODELS, TASKS)
+        jaxenc.probe(runs, built_in, tmp_path / "probe")
+    table = jaxenc.probe(runs, built_in, tmp_path / "probe", ProbeSettings(seeds=1, epochs=1), HEADS, MODELS, TASKS)
     assert len(table.rows) == 3
     for given, words in (({"heads": HEADS}, "'own'"), ({"models": MODELS}, "'mine'")):
         with pytest.raises(UserError, match=words):

@@ -90,6 +90,13 @@ def test_more_steps_than_a_run_can_have_are_refused(model: Path, labelled: Label
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_seed_beyond_the_last_one_is_refused_before_any_is_trained(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    tune = labelled(train=32, seed=2**31 - 1)
+    with pytest.raises(UserError, match=r"--seeds: the last seed is 2147483648, and the largest is 2\^31 - 1; lower it or train.seed"):
+        finetune(tune, str(model), tmp_path / "runs", seeds=2)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_an_empty_name_is_no_folder(model: Path, labelled: Labelled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be the current one: here a folder without a file, and a run."""
     (tmp_path / "empty").mkdir()
@@ -126,5 +133,5 @@ def test_texts_that_the_tokenizer_does_not_know(model: Path, labelled: Labelled,
     tune = labelled(train=8, dev=8)
     (tmp_path / "dev.tsv").write_text("text\tlabel\nनमस्ते दुनिया\tgood\nit is b\tbad\n", encoding="utf-8")
     notes = open_task(tune, str(model)).notes
-    unknown = "the tokenizer does not know 18% of the tokens: are they of another language or letter case, or without blanks between words?"
+    unknown = "the tokenizer does not know 18% of the tokens: are they in another language or letter case, or without blanks between words?"
     assert notes == ["train: 8 examples", "dev: 2 examples", f"dev: {unknown}"]

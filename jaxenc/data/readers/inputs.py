@@ -1,7 +1,7 @@
 """From the names after --input to sources: files, folders, patterns, pipes, URLs, saved datasets; in order, each once."""
 
+import collections
 import glob
-import itertools
 import os
 import stat
 import tempfile
@@ -87,18 +87,7 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
     elif name.startswith(tfds.PREFIX):
         yield name, TfdsSplit(name, tfds.size(name, reading.tfds_dir), reading.tfds_dir)
     elif storage.is_url(name):
-        urls = remote.found(name)
-        ends = zip(min(urls).split("/"), max(urls).split("/"), strict=False)
-        above = "/".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
-        made = _made_at(urls)
-        for url in urls:
-            if len(urls) > 1 and (is_skipped(url.removeprefix(above)) or url.startswith(made)):
-                counts.skipped_files += 1
-                continue
-            copy = remote.staged(url, remote.folder())
-            if copy.size or len(urls) == 1:
-                yield url, File(url, copy.size, str(copy.path))
-            counts.empty_files += not copy.size
+        yield from _at_url(name, counts)
     elif saved.is_saved(name):
         yield from ((os.path.realpath(path), _file(path)) for path in saved.files(name))
     elif os.path.isdir(name):
@@ -107,6 +96,22 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
         yield from _matching(name, counts)
     else:
         yield _named(name)
+
+
+def _at_url(name: str, counts: Counts) -> Iterator[tuple[str, Source]]:
+    """The files that a URL stands for, each copied to this machine. Of several, those are skipped that a folder here would skip."""
+    urls = remote.found(name)
+    made, paths = _made_at(urls), [url.partition("://")[2] for url in urls]
+    # The folders above all of the files may be hidden, as they may above a folder here.
+    above = os.path.commonpath(paths)
+    for url, path in zip(urls, paths, strict=True):
+        if len(urls) > 1 and (is_skipped(path.removeprefix(above)) or url.startswith(made)):
+            counts.skipped_files += 1
+            continue
+        copy = remote.staged(url, remote.folder())
+        if copy.size or len(urls) == 1:
+            yield url, File(url, copy.size, str(copy.path))
+        counts.empty_files += not copy.size
 
 
 def _is_stdin(name: str) -> bool:
@@ -206,12 +211,12 @@ def _is_made(folder: str) -> bool:
 
 
 def _made_at(urls: Sequence[str]) -> tuple[str, ...]:
-    """As `_is_made`: the folders of files at `urls`, each with a slash at its end, whose files are not text."""
-    held: dict[str, set[str]] = {}
+    """Those of the folders above `urls` that are a tokenizer, data or a run by the names in them, each with a slash at its end."""
+    held: dict[str, set[str]] = collections.defaultdict(set)  # {folder: names in it}
     for url in urls:
-        parts = url.split("/")  # from the fourth on after the scheme and its slashes
-        for depth in range(3, len(parts)):
-            held.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+        parts = url.split("/")
+        for depth in range(3, len(parts)):  # before them are the scheme, what is between its slashes, and the bucket
+            held["/".join(parts[:depth])].add(parts[depth])
     steps = {folder.rpartition("/")[0] for folder, names in held.items() if "CHECKSUMS.json" in names}
     is_made = lambda folder, names: (
         {"manifest.json", "tokenizer"} <= names
