@@ -38,8 +38,9 @@ AGAIN = "delete it and run the same `jaxenc finetune` again to write it"
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The result of one seed. directory: its run directory. step: the checkpoint that was kept. scores: {metric: number} of the dev set at
-    that step, with the mean losses. failed: why the seed has no scores, '' if it has. seconds: of training and evaluation. answered:
-    {split: sha256 of its rows} of the answers that its directory holds."""
+    that step, with the mean losses; in the file null stands for those that are not finite, which are read as NaN. failed: why the seed has
+    no scores, '' if it has. seconds: of training and evaluation. answered: {split: sha256 of its rows} of the answers that its directory
+    holds."""
 
     seed: int
     directory: str
@@ -57,8 +58,9 @@ class Outcome:
     @classmethod
     def _of(cls, data: Any, path: pathlib.Path) -> Self:
         try:
-            found = cls(**data)
-        except TypeError as error:
+            scores = {name: math.nan if value is None else value for name, value in dict(data.get("scores", {})).items()}
+            found = cls(**{**data, "scores": scores})
+        except (AttributeError, TypeError, ValueError) as error:
             raise UserError(f"is not the result of a seed ({error})", path, AGAIN) from error
         if wrong := found._damaged:
             raise UserError(f"is not the result of a seed ({wrong[0]} is {getattr(found, wrong[0])!r:.60})", path, AGAIN)
@@ -81,7 +83,11 @@ class Outcome:
 
     def write(self, path: pathlib.Path) -> None:
         """Writes the file, complete or not at all."""
-        write_bytes(path, (json.dumps(dataclasses.asdict(self), indent=1) + "\n").encode())
+        write_bytes(path, (json.dumps(self.to_json(), indent=1) + "\n").encode())
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of a result.json."""
+        return {**dataclasses.asdict(self), "scores": _as_json(self.scores)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,8 +145,8 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """The content of results.json."""
-        seeds = [dataclasses.asdict(one) for one in self.seeds]
-        summary = {name: {key: None if math.isnan(value) else value for key, value in one.items()} for name, one in self.summary.items()}
+        seeds = [one.to_json() for one in self.seeds]
+        summary = {name: _as_json(one) for name, one in self.summary.items()}
         shown = {"shown": dict(self.shown)} if self.shown else {}
         return {"metric": self.metric, **shown, "summary": summary, "failed": self.failed, "seeds": seeds}
 
@@ -169,9 +175,17 @@ def of_other_seeds(workdir: pathlib.Path, seeds: Collection[int]) -> list[Outcom
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else math.nan
+    """The numbers of SUMMARY; all are NaN where a value is."""
+    if any(map(math.isnan, values)):
+        return dict.fromkeys(SUMMARY, math.nan)
+    deviation = statistics.stdev(values) if len(values) > 1 else math.nan
     numbers = (statistics.median(values), statistics.fmean(values), deviation, min(values), max(values))
     return dict(zip(SUMMARY, numbers, strict=True))
+
+
+def _as_json(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    """`numbers` as JSON has them: None for those that are not finite."""
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 
 def table(results: Results) -> list[str]:

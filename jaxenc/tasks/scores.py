@@ -1,6 +1,7 @@
-"""Scores of predictions, computed with scikit-learn and SciPy; finite for any answers, also where those libraries define none."""
+"""Scores of predictions, computed with scikit-learn and SciPy; defined for any answers, also where those libraries define none."""
 
 import importlib.util
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,8 +56,8 @@ def accuracy(labels: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
 def regression(scores: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
     """Pearson's and Spearman's correlation and the mean squared error of answers, float64; 0 without examples.
 
-    Both correlations are 0 if the scores or the answers are all the same, if there is only one example, and if any answer is not finite.
-    `degenerate` as in `classification`.
+    Both correlations are 0 if the scores or the answers are all the same, if there is only one example, and if any answer is not finite;
+    the error is then NaN. `degenerate` as in `classification`.
     """
     require()
     from scipy import stats
@@ -69,7 +70,7 @@ def regression(scores: Sequence[float], answers: Sequence[float]) -> dict[str, f
     return {
         "pearson": float(stats.pearsonr(true, given)[0]) if defined else 0.0,
         "spearman": float(stats.spearmanr(true, given)[0]) if defined else 0.0,
-        "mean_squared_error": float(np.mean(np.square(true - given))) if len(true) and finite else 0.0,
+        "mean_squared_error": (float(np.mean(np.square(true - given))) if finite else math.nan) if len(true) else 0.0,
     } | _flagged(true, given)
 
 

@@ -92,10 +92,14 @@ def test_a_stopped_run_says_where(tuned: Path, capsys: pytest.CaptureFixture) ->
     assert said.err == "runs/mine: stopped in seed 0, 1 of 3, at step 217/281; run the same command to continue\n" and not said.out
 
 
-def test_a_score_that_is_no_number_has_no_deviation() -> None:
-    """A correlation of equal answers is NaN; `statistics.stdev` raises AttributeError for it."""
-    found = Results("m", (Outcome(0, "", 1, {"m": float("nan")}), Outcome(1, "", 1, {"m": 0.5})))
-    assert str(found.summary["m"]["std"]) == "nan"
+def test_a_score_that_is_no_number_makes_no_number_of_the_summary(tmp_path: Path) -> None:
+    """Sorted among others, NaN would make any of them the median. In the files, which other programs read, it is null."""
+    found = Results("m", (Outcome(0, "", 1, {"m": float("nan"), "n": 1.0}), Outcome(1, "", 1, {"m": 0.5, "n": 3.0})))
+    assert [str(value) for value in found.summary["m"].values()] == ["nan"] * 5 and found.summary["n"]["median"] == 2.0
+    (tmp_path / "results.json").write_text(json.dumps(found.to_json(), allow_nan=False))
+    found.seeds[0].write(tmp_path / "result.json")
+    for read in (Results.read(tmp_path / "results.json").seeds[0], Outcome.read(tmp_path / "result.json")):
+        assert str(dict(read.scores)) == "{'m': nan, 'n': 1.0}"
 
 
 def test_one_answer_for_all_comes_with_what_to_do() -> None:
