@@ -19,6 +19,7 @@ from jaxenc.errors import UserError
 from jaxenc.inference.inputs import compiled_length, power_of_two
 from jaxenc.progress import Bars
 from jaxenc.tasks import unlabelled
+from jaxenc.tasks.files import CONVERT, FIXED
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import OR, Record
 from jaxenc.tasks.row_files import MissingColumn
@@ -132,9 +133,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
     done = first = 0
     own = predictor.task.new_examples(name)
     if own and coding:
-        raise UserError(
-            "files of this kind are UTF-8 or UTF-16", f"--encoding {coding}", "leave it out, and convert the file if it is neither"
-        )
+        raise UserError(FIXED, f"--encoding {coding}", CONVERT)
     with Bars().shown("predict", unit="examples") as bar, _advising(predictor.task):
         for some in predictor.answers(own or unlabelled.read(name, predictor.task.columns, coding), batch):
             yield some

@@ -8,6 +8,9 @@ from jaxenc.config import at_least
 from jaxenc.data.readers.document import Reading
 from jaxenc.errors import UserError
 
+# What is wrong, and the advice, where an encoding is given for a file in a task's own format.
+FIXED, CONVERT = "files of this kind are UTF-8 or UTF-16", "leave it out, and convert the file if it is neither"
+
 
 @dataclasses.dataclass(frozen=True)
 class FilesConfig:
@@ -19,7 +22,7 @@ class FilesConfig:
     test: the same for the examples that it answers at the end. '' = none.
     train_rows: how many of the first training examples are used; 0 = all.
     dev_rows: the same for `dev`.
-    encoding: of text files. '' = UTF-8, or what a byte order mark indicates.
+    encoding: of files of rows. '' = UTF-8, or what a byte order mark indicates, as always in files of CoNLL and SQuAD.
     broken_rows: how many rows of a file may differ from the first in their number of columns; they are left out of train and dev.
     ragged: whether rows of a table without a header may have more columns than are read, as in the STS benchmark.
     """
@@ -50,6 +53,12 @@ class FilesConfig:
         if self.path.startswith("tfds:"):
             return next((names for names in found if not any("." in name.removeprefix(self.path) for name in names)), found[0])
         return next((names for names in found if all(map(_exists, names))), found[0])
+
+    def own_format(self, file: str) -> str:
+        """`file`, which is in a task's own format and not a text of rows. Raises UserError if `encoding` is set."""
+        if self.encoding:
+            raise UserError(FIXED, f"data.encoding={self.encoding}, {file}", CONVERT)
+        return file
 
     def _listed(self, alternative: str) -> list[str]:
         listed = [name for name in alternative.split(",") if name]

@@ -74,7 +74,7 @@ class SpanQa(Task[Question]):
         where `impossible` is false for a question without an answer."""
         found: dict[str, Question] = {}
         for file in files.names(split):
-            for question in squad_files.read(file):
+            for question in squad_files.read(files.own_format(file)):
                 if question.name in found:
                     where = found[question.name].where
                     raise UserError(f"{where} has this id too", question.where, "give every question an id of its own")

@@ -94,7 +94,7 @@ class Tag(Task[Tagged]):
         columns, labelled = (self.words or WORDS, self.tags or TAGS), split != "test"
         for file in files.names(split):
             if not _holds_records(file):
-                found += self._columns.of_file(file, labelled, len(found))
+                found += self._columns.of_file(files.own_format(file), labelled, len(found))
                 continue
             read = records.read(file, columns[: 1 + labelled], columns[1 + labelled :], files)
             with records.choosing(words=columns[:1], tags=columns[1:]):

@@ -114,3 +114,15 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
         asked(TASK, tmp_path / "x.conll", "cp1252")
     (tmp_path / "x").write_text("a\n")
     assert [dict(one.values) for one in read(str(tmp_path / "x"), ())] == [{"text": "a"}]
+
+
+@pytest.mark.parametrize(
+    "task, name, content", [(Tag(), "x.conll", CONLL), (SpanQa(), "x.json", '{"data": []}')], ids=("columns", "questions")
+)
+def test_an_encoding_of_a_format_that_has_one_is_refused_in_training_too(task: Task, name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    files = FilesConfig(str(tmp_path), name, encoding="cp1252")
+    with pytest.raises(
+        UserError, match=rf"data.encoding=cp1252, \S*{name}: files of this kind are UTF-8 or UTF-16; leave it out, and conv"
+    ):
+        task.examples(files, "train")
