@@ -178,7 +178,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     """The numbers of SUMMARY; all are NaN where a value is."""
     if any(map(math.isnan, values)):
         return dict.fromkeys(SUMMARY, math.nan)
-    deviation = statistics.stdev(values) if len(values) > 1 else math.nan
+    deviation = statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else math.nan
     numbers = (statistics.median(values), statistics.fmean(values), deviation, min(values), max(values))
     return dict(zip(SUMMARY, numbers, strict=True))
 

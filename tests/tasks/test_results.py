@@ -96,6 +96,8 @@ def test_a_score_that_is_no_number_makes_no_number_of_the_summary(tmp_path: Path
     """Sorted among others, NaN would make any of them the median. In the files, which other programs read, it is null."""
     found = Results("m", (Outcome(0, "", 1, {"m": float("nan"), "n": 1.0}), Outcome(1, "", 1, {"m": 0.5, "n": 3.0})))
     assert [str(value) for value in found.summary["m"].values()] == ["nan"] * 5 and found.summary["n"]["median"] == 2.0
+    infinite = Results("m", (Outcome(0, "", 1, {"m": 0.5}), Outcome(1, "", 1, {"m": float("inf")})))
+    assert infinite.summary["m"]["min"] == 0.5 and str(infinite.summary["m"]["std"]) == "nan"
     (tmp_path / "results.json").write_text(json.dumps(found.to_json(), allow_nan=False))
     found.seeds[0].write(tmp_path / "result.json")
     for read in (Results.read(tmp_path / "results.json").seeds[0], Outcome.read(tmp_path / "result.json")):
