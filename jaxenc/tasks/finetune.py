@@ -16,7 +16,7 @@ from jaxenc.checkpoint.lease import BUSY
 from jaxenc.checkpoint.open_workdir import opened
 from jaxenc.checkpoint.verify import CHECKPOINTS, steps
 from jaxenc.checkpoint.workdir import Workdir
-from jaxenc.config import fingerprint
+from jaxenc.config import LARGEST, fingerprint
 from jaxenc.errors import Diverged, UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import locked, user_errors, write_bytes
@@ -58,7 +58,7 @@ def finetune(
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
-    if (last := tune.train.seed + seeds - 1) >= 2**31:
+    if (last := tune.train.seed + seeds - 1) > LARGEST:
         raise UserError(f"the last seed is {last}, and the largest is 2^31 - 1", "--seeds", "lower it or train.seed")
     with opened(workdir, tune.checkpoint.verify, results.HOLDS) as (folder, work):
         if barriers.is_primary():

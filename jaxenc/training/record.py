@@ -213,7 +213,7 @@ def _board(directory: pathlib.Path, step: int, config: Mapping[str, Any]) -> Any
     shows `config`."""
     if importlib.util.find_spec("tensorboardX") is None:
         return None
-    with _hidden("torch"):  # tensorboardX imports it where it is installed, for one annotation: 4 s and 300 MB
+    with _hidden("torch"):  # tensorboardX imports it where it is installed, for one annotation: seconds and 200 MB
         from tensorboardX import SummaryWriter
 
     board = SummaryWriter(str(directory), purge_step=step + 1)
